@@ -52,7 +52,7 @@ impl From<PostVersion> for VersionView {
             text: version.text.as_str().to_owned(),
             warning: version.warning.as_str().to_owned(),
             sensitive: version.sensitive,
-            language: version.language.map(|language| language.as_str().to_owned()),
+            language: version.language.as_ref().map(|language| language.as_str().to_owned()),
             media_ids: version.media.iter().map(|media| media.0.to_string()).collect(),
             created_at: rfc3339(version.since.unix_ms()),
         }

@@ -131,7 +131,7 @@ pub(crate) struct NewPost {
 }
 
 /// Users who may quote a post, in addition to its author.
-#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum QuotePolicyName {
     /// Everybody.
@@ -154,7 +154,7 @@ impl From<QuotePolicyName> for QuotePolicy {
 }
 
 /// Audience of a post. The author and mentioned users always see it.
-#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum VisibilityName {
     /// Everybody.
@@ -186,57 +186,50 @@ pub(crate) struct PostChange {
     /// New text of 1 to 500 characters after trimming; may be empty if the post has pictures.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "hello @bob and @cy")]
-    text: Option<String>,
+    pub(crate) text: Option<String>,
     /// New content warning; an empty string removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    warning: Option<String>,
+    pub(crate) warning: Option<String>,
     /// Whether images are hidden until the reader opens them.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    sensitive: Option<bool>,
+    pub(crate) sensitive: Option<bool>,
     /// New language; an empty string removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
-    language: Option<String>,
+    pub(crate) language: Option<String>,
     /// Users who may quote the post from now on.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
-    quote_policy: Option<QuotePolicyName>,
+    pub(crate) quote_policy: Option<QuotePolicyName>,
 }
 
-/// Fields that a new post, an edit and a line of a batch share.
-pub(crate) struct Said<'a> {
-    pub(crate) text: Option<&'a str>,
-    pub(crate) warning: Option<&'a str>,
-    pub(crate) sensitive: Option<bool>,
-    pub(crate) language: Option<&'a str>,
-}
-
-impl Said<'_> {
+impl PostChange {
     /// Makes a new post. Refuses an empty language, which only an edit may use.
     pub(crate) fn draft(self, author: UserRef, domain: &str) -> Result<Draft, ApiError> {
-        if self.language == Some("") {
+        if self.language.as_deref() == Some("") {
             return Err(Refusal::BadLanguage.into());
         }
         Ok(Draft::saying(author, self.patch(domain)?))
     }
 
     /// Checks the fields. An empty text or language becomes `none`.
-    pub(crate) fn patch(self, domain: &str) -> Result<Patch, ApiError> {
-        let text = |text: &str| match text.trim() {
+    fn patch(self, domain: &str) -> Result<Patch, ApiError> {
+        let text = |text: String| match text.trim() {
             "" => Ok(PostText::none()),
             text => PostText::written(text, domain),
         };
-        let language = |code: &str| match code {
+        let language = |code: String| match code.as_str() {
             "" => Ok(None),
             code => Language::parse(code).map(Some),
         };
         Ok(Patch {
             text: self.text.map(text).transpose()?,
-            warning: self.warning.map(Warning::parse).transpose()?,
+            warning: self.warning.as_deref().map(Warning::parse).transpose()?,
             sensitive: self.sensitive,
             language: self.language.map(language).transpose()?,
+            quote_policy: self.quote_policy.map(Into::into),
             ..Patch::default()
         })
     }
@@ -347,15 +340,16 @@ pub(crate) async fn create(
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
     let quote = body.quote_id.map(|id| post_number(decimal(&id))).transpose();
     let quote = quote.map_err(|error| error.at("quote_id"))?;
-    let said = Said {
-        text: Some(&body.text),
-        warning: Some(&body.warning),
+    let said = PostChange {
+        text: Some(body.text),
+        warning: Some(body.warning),
         sensitive: Some(body.sensitive),
-        language: body.language.as_deref(),
+        language: body.language,
+        quote_policy: Some(body.quote_policy),
     };
     let (media, visibility) = (pictures(&body.media_ids)?, body.visibility.into());
-    let (quote_policy, said) = (body.quote_policy.into(), said.draft(author, &state.domain)?);
-    let draft = Draft { parent, visibility, media, quote, quote_policy, ..said };
+    let mut draft = Draft { parent, visibility, quote, ..said.draft(author, &state.domain)? };
+    draft.media = media;
     draft.check()?;
     // Descriptions of pictures make the response long.
     let held = match draft.media.is_empty() {
@@ -418,14 +412,7 @@ pub(crate) async fn edit(
     only_if: OnlyIf,
     Input { body, key, may_read, client, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
-    let said = Said {
-        text: body.text.as_deref(),
-        warning: body.warning.as_deref(),
-        sensitive: body.sensitive,
-        language: body.language.as_deref(),
-    };
-    let quote_policy = body.quote_policy.map(Into::into);
-    let patch = Patch { quote_policy, ..said.patch(&state.domain)? };
+    let patch = body.patch(&state.domain)?;
     let held = state.unsent.response(client, POST_BYTES_MAX)?;
     let edited = state.submit_post_edit(author, (post, patch), only_if, key).await?;
     let response = state.respond(&edited, post.0, may_read, rendered_done(&state, post)).await?;

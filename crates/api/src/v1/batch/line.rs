@@ -15,13 +15,14 @@ use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::input::{given, object, post_number, sample_number, story_number};
 use crate::unsent::Client;
-use crate::v1::posts::{QuotePolicyName, Said, VisibilityName};
+use crate::v1::posts::{PostChange, QuotePolicyName, VisibilityName};
 use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
 
-/// All fields of all commands. If `op` were read first, every line would need a buffer.
-#[derive(Deserialize)]
+/// All fields of all commands. If `op` were read first, every line would need a buffer. A command takes its fields out
+/// of the line, so that a field that is left does not belong to the `op`.
+#[derive(Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
     op: Op,
@@ -68,9 +69,10 @@ struct Line<'a> {
 }
 
 /// The operation of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Op {
+    #[default]
     Register,
     Follow,
     Unfollow,
@@ -105,38 +107,44 @@ pub(super) struct Defaults<'a> {
 /// Parses a line.
 pub(super) fn parse(line: &[u8], defaults: Defaults<'_>) -> Result<Change, ApiError> {
     let mut line: Line<'_> = object(line)?;
-    let given = line.given();
     let key = line.idempotency_key.take();
-    let mut fields = Fields { used: usize::from(key.is_some()) };
     let key = key.map(|key| Key::parse(key.0.as_bytes())).transpose();
     let key = key.map_err(|error| error.at("idempotency_key"))?;
     let key = key.map(|key| key.of_client(defaults.client));
-    let command = command(line, &mut fields, defaults)?;
-    if fields.used < given {
+    let command = command(&mut line, defaults)?;
+    let none = Line { op: line.op, ..Line::default() };
+    if line != none {
         return Err(ApiError::bad_json("the line has a field that its op does not take"));
     }
     Ok(Change { command, key })
 }
 
+/// Takes a field out of a line that must have it.
+macro_rules! required {
+    ($line:ident.$field:ident) => {{
+        let name = stringify!($field);
+        let missing = || ApiError::bad_json(format!("this op needs the field {name}")).at(name);
+        $line.$field.take().ok_or_else(missing)?
+    }};
+}
+
 fn command(
-    line: Line<'_>,
-    fields: &mut Fields,
+    line: &mut Line<'_>,
     Defaults { story_life, domain, .. }: Defaults<'_>,
 ) -> Result<Command, ApiError> {
     Ok(match line.op {
         Op::Register => Command::Register {
-            handle: Handle::parse(&fields.required("handle", line.handle)?.0)?,
-            name: Name::parse(fields.optional(line.name.as_ref()).unwrap_or_default())?,
-            bio: Bio::parse(fields.optional(line.bio.as_ref()).unwrap_or_default())?,
+            handle: Handle::parse(&required!(line.handle).0)?,
+            name: Name::parse(&line.name.take().unwrap_or_default().0)?,
+            bio: Bio::parse(&line.bio.take().unwrap_or_default().0)?,
         },
         Op::Follow if line.others.is_some() => Command::FollowMany {
-            user: fields.required("user", line.user)?.user()?,
-            others: users(fields.required("others", line.others)?)?,
+            user: required!(line.user).user()?,
+            others: users(required!(line.others))?,
         },
         Op::Follow | Op::Unfollow | Op::Befriend | Op::Unfriend => {
-            let user = fields.required("user", line.user)?.user()?;
-            let other = fields.required("other", line.other)?.user();
-            let other = other.map_err(|error| error.at("other"))?;
+            let user = required!(line.user).user()?;
+            let other = required!(line.other).user().map_err(|error| error.at("other"))?;
             match line.op {
                 Op::Follow => Command::Follow { user, other },
                 Op::Unfollow => Command::Unfollow { user, other },
@@ -144,61 +152,55 @@ fn command(
                 _ => Command::Unfriend { user, other },
             }
         }
-        Op::Post => Command::Publish(Box::new(new_post(line, fields, domain)?)),
+        Op::Post => Command::Publish(Box::new(new_post(line, domain)?)),
         Op::DeletePost => {
-            let user = fields.required("user", line.user)?.user()?;
-            let post = post_number(fields.required("id", line.id)?.number())?;
+            let user = required!(line.user).user()?;
+            let post = post_number(required!(line.id).number())?;
             OnlyIf::default().on(Some(user), Conditional::DeletePost { post })
         }
         Op::PostStory => Command::PostStory {
-            author: fields.required("user", line.user)?.user()?,
-            text: PostText::written(&fields.required("text", line.text)?.0, domain)?,
-            life: fields.life(line.ttl_s)?.unwrap_or(story_life),
+            author: required!(line.user).user()?,
+            text: PostText::written(&required!(line.text).0, domain)?,
+            life: line.ttl_s.take().map(Lifetime::from_secs).transpose()?.unwrap_or(story_life),
         },
         Op::DeleteStory => {
-            let user = fields.required("user", line.user)?.user()?;
-            let story = story_number(fields.required("id", line.id)?.number())?;
+            let user = required!(line.user).user()?;
+            let story = story_number(required!(line.id).number())?;
             OnlyIf::default().on(Some(user), Conditional::DeleteStory { story })
         }
         Op::ViewStory => Command::ViewStory {
-            story: story_number(fields.required("id", line.id)?.number())?,
-            viewer: fields.required("user", line.user)?.user()?,
+            story: story_number(required!(line.id).number())?,
+            viewer: required!(line.user).user()?,
         },
         Op::AddSample => {
-            let label = fields.required("label", line.label)?.0;
-            let bits = fields.required("sample", line.sample)?;
-            adding(checked(fields.optional(line.set.as_ref()), &label, bits)?)
+            let (label, bits) = (required!(line.label), required!(line.sample));
+            let set = line.set.take();
+            adding(checked(set.as_ref().map(|set| &*set.0), &label.0, bits)?)
         }
         Op::DeleteSample => {
-            let id = fields.required("id", line.id)?;
-            Command::DeleteSample { sample: sample_number(id.number())? }
+            Command::DeleteSample { sample: sample_number(required!(line.id).number())? }
         }
     })
 }
 
-fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, ApiError> {
-    let author = fields.required("user", line.user)?.user()?;
-    let text = fields.required("text", line.text)?.0;
-    let mut post = |name, id: Option<Number<'_>>| {
-        fields.used += usize::from(id.is_some());
+fn new_post(line: &mut Line<'_>, domain: &str) -> Result<Draft, ApiError> {
+    let author = required!(line.user).user()?;
+    let owned = |text: Text<'_>| text.0.into_owned();
+    let said = PostChange {
+        text: Some(owned(required!(line.text))),
+        warning: line.warning.take().map(owned),
+        sensitive: line.sensitive.take(),
+        language: line.language.take().map(owned),
+        quote_policy: line.quote_policy.take(),
+    };
+    let post = |name, id: Option<Number<'_>>| {
         let id = id.map(|id| post_number(id.number())).transpose();
         id.map_err(|error| error.at(name))
     };
-    let parent = post("in_reply_to_id", line.in_reply_to_id)?;
-    let quote = post("quote_id", line.quote_id)?;
-    fields.used += usize::from(line.visibility.is_some());
-    let visibility = line.visibility.unwrap_or_default().into();
-    fields.used += usize::from(line.quote_policy.is_some());
-    let quote_policy = line.quote_policy.unwrap_or_default().into();
-    fields.used += usize::from(line.sensitive.is_some());
-    let said = Said {
-        text: Some(&text),
-        warning: fields.optional(line.warning.as_ref()),
-        sensitive: line.sensitive,
-        language: fields.optional(line.language.as_ref()),
-    };
-    let said = said.draft(author, domain)?;
-    let draft = Draft { parent, visibility, quote, quote_policy, ..said };
+    let parent = post("in_reply_to_id", line.in_reply_to_id.take())?;
+    let quote = post("quote_id", line.quote_id.take())?;
+    let visibility = line.visibility.take().unwrap_or_default().into();
+    let draft = Draft { parent, visibility, quote, ..said.draft(author, domain)? };
     draft.check()?;
     Ok(draft)
 }
@@ -211,56 +213,4 @@ fn users(list: Vec<Number<'_>>) -> Result<Vec<UserRef>, ApiError> {
     }
     let users = list.into_iter().map(|other| other.user());
     users.collect::<Result<_, _>>().map_err(|error: ApiError| error.at("others"))
-}
-
-/// Counter of the fields that a command uses.
-struct Fields {
-    used: usize,
-}
-
-impl Fields {
-    fn required<T>(&mut self, name: &'static str, field: Option<T>) -> Result<T, ApiError> {
-        self.used += 1;
-        let missing = || ApiError::bad_json(format!("this op needs the field {name}")).at(name);
-        field.ok_or_else(missing)
-    }
-
-    fn life(&mut self, secs: Option<u64>) -> Result<Option<Lifetime>, ApiError> {
-        self.used += usize::from(secs.is_some());
-        Ok(secs.map(Lifetime::from_secs).transpose()?)
-    }
-
-    /// Counts and returns the text of an optional field.
-    fn optional<'a>(&mut self, field: Option<&'a Text<'_>>) -> Option<&'a str> {
-        self.used += usize::from(field.is_some());
-        field.map(|text| &*text.0)
-    }
-}
-
-impl Line<'_> {
-    fn given(&self) -> usize {
-        let given = [
-            self.handle.is_some(),
-            self.name.is_some(),
-            self.bio.is_some(),
-            self.user.is_some(),
-            self.other.is_some(),
-            self.others.is_some(),
-            self.text.is_some(),
-            self.id.is_some(),
-            self.idempotency_key.is_some(),
-            self.in_reply_to_id.is_some(),
-            self.ttl_s.is_some(),
-            self.label.is_some(),
-            self.sample.is_some(),
-            self.set.is_some(),
-            self.visibility.is_some(),
-            self.warning.is_some(),
-            self.sensitive.is_some(),
-            self.language.is_some(),
-            self.quote_id.is_some(),
-            self.quote_policy.is_some(),
-        ];
-        given.into_iter().filter(|given| *given).count()
-    }
 }

@@ -21,6 +21,7 @@ pub(crate) const SAMPLES_MAX: usize = 1_000;
 const BASE64_CHARS: usize = BYTES.div_ceil(3) * 4;
 
 /// A sample in JSON. An invalid sample is not a JSON error, so its reason is stored separately.
+#[derive(PartialEq)]
 pub(crate) struct Given(pub(crate) Result<Bits, Cow<'static, str>>);
 
 /// The drawings of a request.

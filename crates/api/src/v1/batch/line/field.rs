@@ -11,9 +11,11 @@ use crate::error::ApiError;
 use crate::input::{decimal, user, user_number};
 
 /// Text, borrowed from the line unless it holds escapes.
+#[derive(Default, PartialEq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 /// A user, a post or a story: `12`, `"12"`, `"@handle"`.
+#[derive(PartialEq)]
 pub(super) enum Number<'a> {
     Plain(u64),
     Text(Cow<'a, str>),
