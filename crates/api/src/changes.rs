@@ -7,11 +7,11 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use feed::{
     Bio, Command, Conditional, Done, Draft, Handle, Lifetime, Name, Patch, PostId, PostText,
-    Refusal, Sample, SampleId, StoryId, UserEdit, UserId, UserRef,
+    Refusal, Revision, Sample, SampleId, StoryId, UserEdit, UserId, UserRef,
 };
 use node::{Node, Request};
 
-use crate::conditions::OnlyIf;
+use crate::conditions::{OnlyIf, add_tag, opaque};
 use crate::error::ApiError;
 use crate::idempotency::{Key, users_of};
 use crate::page::json;
@@ -100,6 +100,30 @@ impl AppState {
     ) -> Result<Response, ApiError> {
         let body = if may_read { self.first_body(changed, render).await? } else { None };
         Ok(changed.mark(body.map_or_else(|| only_id(id), json)))
+    }
+
+    /// Makes the response to an edit as [`AppState::respond`] does, and adds the tag of the item. `render` returns a
+    /// revision that is not newer than the body.
+    pub(crate) async fn respond_tagged<T>(
+        &self,
+        changed: &Changed<T>,
+        id: u64,
+        may_read: bool,
+        render: impl Future<Output = Result<Option<(Revision, Vec<u8>)>, ApiError>>,
+    ) -> Result<Response, ApiError> {
+        let mut tag = None;
+        let body = async {
+            Ok(render.await?.map(|(revision, body)| {
+                tag = Some(opaque(revision, &body));
+                body
+            }))
+        };
+        let mut response = self.respond(changed, id, may_read, body).await?;
+        // A repeated response may be older than the revision. With its tag, a client could overwrite a later edit.
+        if let Some(tag) = tag.filter(|_| !changed.replayed) {
+            add_tag(&mut response, &tag);
+        }
+        Ok(response)
     }
 
     /// Returns the body of the first response to a change, or the result of `render` if that body is no longer stored.

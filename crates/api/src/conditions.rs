@@ -49,16 +49,26 @@ impl Unless {
     /// Returns JSON with its tag, or 304 if the client has it. The JSON must not be older than the revision: otherwise
     /// a client that has read the state before an edit could overwrite the edit.
     pub(crate) fn answer(&self, revision: Revision, body: Vec<u8>) -> Response {
-        let tag = format!("{:016x}-{:016x}", revision.0, xxh3_64(&body));
+        let tag = opaque(revision, &body);
         let is_known = self.0.as_ref().is_some_and(|tags| tags.matches_weak(tag.as_bytes()));
         let mut response = match is_known {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => json(body),
         };
-        if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
-            response.headers_mut().insert(ETAG, tag);
-        }
+        add_tag(&mut response, &tag);
         response
+    }
+}
+
+/// Makes the tag, without its quotes, of JSON that is not older than the revision.
+pub(crate) fn opaque(revision: Revision, body: &[u8]) -> String {
+    format!("{:016x}-{:016x}", revision.0, xxh3_64(body))
+}
+
+/// Adds a tag without quotes to a response.
+pub(crate) fn add_tag(response: &mut Response, tag: &str) {
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+        response.headers_mut().insert(ETAG, tag);
     }
 }
 

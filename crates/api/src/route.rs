@@ -263,6 +263,9 @@ macro_rules! methods {
     )*};
 }
 
+/// Description of the `ETag` in the response to an edit.
+pub(crate) const EDITED_TAG: &str = "Absent if the response repeats that of an earlier request";
+
 impl Route {
     methods! {
         get = "GET";

@@ -22,7 +22,7 @@ use crate::guard::reserved;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, UserAnd, decimal, given, post_number};
 use crate::page::{AskedFor, For, Reading};
-use crate::route::Route;
+use crate::route::{EDITED_TAG, Route};
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::v1::follows;
@@ -75,6 +75,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  without the scope `read` gets only the `id`.",
             )
             .shows::<PostView>("The edited post")
+            .with_header("ETag", EDITED_TAG)
             .errors(&["bad_text", "bad_warning", "bad_language"]),
         Route::delete("/v1/users/{user}/posts/{id}", delete)
             .named("delete_post", "Delete a post")
@@ -376,7 +377,7 @@ fn pictures(ids: &[String]) -> Result<Vec<MediaId>, ApiError> {
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// JSON of a post that was just created or edited; `None` if it has been deleted.
+/// JSON of a post that was just created; `None` if it has been deleted.
 async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut body = Vec::with_capacity(512);
     if state.node.try_post(post, &mut body) {
@@ -415,7 +416,12 @@ pub(crate) async fn edit(
     let patch = body.patch(&state.domain)?;
     let held = state.unsent.response(client, POST_BYTES_MAX)?;
     let edited = state.submit_post_edit(author, (post, patch), only_if, key).await?;
-    let response = state.respond(&edited, post.0, may_read, rendered_done(&state, post)).await?;
+    let read = state.read_done(move |node| {
+        // The revision is read first, so that the tag of an edit never has an older post.
+        let (revision, mut out) = (node.post_revision(post)?, Vec::with_capacity(512));
+        node.post(post, &mut out).then_some((revision, out))
+    });
+    let response = state.respond_tagged(&edited, post.0, may_read, read).await?;
     Ok(reserved(response, held))
 }
 

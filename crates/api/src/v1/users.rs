@@ -10,7 +10,7 @@ use axum::response::Response;
 use feed::accounts::{Account, AccountState};
 use feed::{
     Bio, Conditional, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Refusal,
-    Rows, Span, User, UserEdit, UserId, UserRef, Viewer,
+    Revision, Rows, Span, User, UserEdit, UserId, UserRef, Viewer,
 };
 use node::Node;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
 use crate::page::{self, Asked, AskedFor, For, Reading, to_json};
 use crate::query::Query;
-use crate::route::{Inputs, Reads, Route};
+use crate::route::{EDITED_TAG, Inputs, Reads, Route};
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::time::rfc3339;
@@ -55,6 +55,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(Own)
             .text("A key without the scope `read` gets only the `id`.")
             .shows::<Profile>("The edited user")
+            .with_header("ETag", EDITED_TAG)
             .errors(&["bad_name", "bad_bio", "bad_field", "too_many_fields"]),
         Route::delete("/v1/users/{user}", delete)
             .named("delete_user", "Delete a user")
@@ -213,18 +214,22 @@ pub(crate) async fn profile(
     unless: Unless,
 ) -> Result<Response, ApiError> {
     let read = move |node: &Node| {
-        let (user, facts) = (node.resolve(&user).ok_or(Refusal::UserNotFound)?, node.facts());
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         on_behalf_of(node, viewer.as_ref(), user)?;
-        // The revision is read first, so that the tag of an edit never has an older profile.
-        let revision = facts.user_revision(user).ok_or(Refusal::UserNotFound)?;
-        let profile = Profile::read(facts, user).ok_or(Refusal::UserNotFound)?;
-        Ok::<_, Refusal>((revision, profile))
+        tagged_profile(node, user).ok_or(Refusal::UserNotFound)
     };
     let (revision, profile) = state.read(read).await??;
-    Ok(unless.answer(revision, to_json(&profile)))
+    Ok(unless.answer(revision, profile))
 }
 
-/// JSON of a user who was just registered or edited; `None` if the user has been deleted.
+/// Revision and JSON of a profile; `None` if the user has been deleted.
+fn tagged_profile(node: &Node, user: UserId) -> Option<(Revision, Vec<u8>)> {
+    // The revision is read first, so that the tag of an edit never has an older profile.
+    let revision = node.facts().user_revision(user)?;
+    Some((revision, to_json(&Profile::read(node.facts(), user)?)))
+}
+
+/// JSON of a user who was just registered; `None` if the user has been deleted.
 async fn profile_of(state: &AppState, id: UserId) -> Result<Option<Vec<u8>>, ApiError> {
     let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
     Ok(read.as_ref().map(to_json))
@@ -251,7 +256,8 @@ pub(crate) async fn edit(
     };
     let user = state.submit_edit(edit, only_if, key).await?;
     let id = user.value;
-    state.respond(&user, id.0.into(), may_read, profile_of(&state, id)).await
+    let read = state.read_done(move |node| tagged_profile(node, id));
+    state.respond_tagged(&user, id.0.into(), may_read, read).await
 }
 
 pub(crate) async fn delete(

@@ -76,7 +76,9 @@ fn a_change_of_an_old_revision_is_refused_and_changes_nothing() {
         let read = tag(&server, &path);
         let change =
             |tag: &str, body: &Value| server.with_json("PATCH", &own, &[("If-Match", tag)], body);
-        assert_eq!(change(&read, &first).status, 200, "{path}");
+        let changed = change(&read, &first);
+        assert_eq!(changed.status, 200, "{path}");
+        assert_eq!(changed.header("etag"), Some(tag(&server, &path).as_str()), "{path}");
         let now = server.get(&path).json();
         for tag in [read.as_str(), "\"x\"", &format!("W/{}", tag(&server, &path))] {
             change(tag, &second).assert_error(412, "precondition_failed", tag);
@@ -85,8 +87,11 @@ fn a_change_of_an_old_revision_is_refused_and_changes_nothing() {
         }
         assert_eq!(server.get(&path).json(), now, "{path}");
         let several = format!("{read}, {}", tag(&server, &path));
-        assert_eq!(change(&several, &second).status, 200, "{path}");
-        assert_eq!(change("*", &first).status, 200, "{path}");
+        let changed = change(&several, &second);
+        assert_eq!(changed.status, 200, "{path}");
+        let changed = change(changed.header("etag").unwrap(), &first);
+        assert_eq!(changed.status, 200, "{path}: the tag of a change is that of the changed item");
+        assert_eq!(change("*", &second).status, 200, "{path}");
         change("x", &first).assert_error(400, "bad_request", "no tag");
     }
 }
@@ -135,6 +140,8 @@ fn a_condition_opens_nothing_and_a_retry_returns_the_first_result() {
     let (first, again) = (edit(), edit());
     assert_eq!((first.status, again.status, &first.body), (200, 200, &again.body));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    // The item may have been edited since the first result.
+    assert_eq!((first.header("etag").is_some(), again.header("etag")), (true, None));
 
     let story_path = |user: &str| format!("/v1/users/@{user}/stories/{story}");
     let delete = |user: &str| server.send("DELETE", &story_path(user), &once[1..], b"");
