@@ -57,6 +57,7 @@ mod tests;
 mod time;
 mod unsent;
 mod v1;
+pub mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;

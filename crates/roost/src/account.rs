@@ -22,8 +22,9 @@ use action::{Action, Answer};
 use crate::key::Directory;
 use crate::output::{self, out};
 use crate::settings::whole_seconds;
+use crate::webhook::WebhookRequest;
 
-pub(crate) use socket::Socket;
+pub(crate) use socket::{Parts, Socket};
 pub(crate) use test_users::test_tokens;
 
 /// Number of random characters of a generated password.
@@ -184,10 +185,31 @@ fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
 /// # Errors
 /// If the server does not answer.
 pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
+    reload(data, &Action::ReloadKeys).await
+}
+
+/// Sends the request of `roost webhook` to the server that runs on a data directory, and prints the answer.
+///
+/// # Errors
+/// If the server does not answer, or refuses the request.
+pub(crate) async fn ask_about_webhooks(data: &Path, request: WebhookRequest) -> anyhow::Result<()> {
+    let lines = match request {
+        WebhookRequest::Reload => return reload(data, &Action::ReloadWebhooks).await,
+        WebhookRequest::List { stopped } if !socket::is_served(data).await => stopped,
+        WebhookRequest::List { .. } => socket::ask(data, &Action::ListWebhooks).await?.lines,
+        WebhookRequest::Act { name, action } => {
+            socket::ask(data, &Action::ActOfWebhook { name, action }).await?.lines
+        }
+    };
+    lines.iter().for_each(|line| out!("{line}"));
+    Ok(())
+}
+
+async fn reload(data: &Path, action: &Action) -> anyhow::Result<()> {
     if !socket::is_served(data).await {
         return Ok(());
     }
-    let done = socket::ask(data, &Action::ReloadKeys).await.map(|_| ());
+    let done = socket::ask(data, action).await.map(|_| ());
     done.context("the change is stored, but the server has not confirmed it")
 }
 

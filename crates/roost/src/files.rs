@@ -1,7 +1,7 @@
 //! Files that are replaced atomically: outputs of commands, and small files that a running server watches for changes.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -122,6 +122,30 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         Ok(())
     };
     write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Locks a small file that commands and servers change, one at a time. `lock` is another file, which is created.
+///
+/// # Errors
+/// If it cannot be locked.
+pub(crate) fn lock(lock: &Path) -> anyhow::Result<File> {
+    let locked = File::create(lock).and_then(|file| file.lock().map(|()| file));
+    locked.with_context(|| format!("cannot lock {}", lock.display()))
+}
+
+/// Reads a text file of at most `bytes_max` bytes; `None` if it does not exist.
+///
+/// # Errors
+/// If it cannot be read or is longer.
+pub(crate) fn read_small(path: &Path, bytes_max: u64) -> anyhow::Result<Option<String>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut text = String::new();
+    file.take(bytes_max + 1).read_to_string(&mut text)?;
+    anyhow::ensure!(text.len() as u64 <= bytes_max, "the file is too long");
+    Ok(Some(text))
 }
 
 /// Identity of a version of a file: device, inode, length, and the times of the last changes of contents and

@@ -35,6 +35,7 @@ mod simulate;
 mod starting;
 mod tls;
 mod unencrypted;
+mod webhook;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Key(key::Key),
     Account(account::Account),
+    Webhook(webhook::WebhookCommand),
     Backup(operate::Backup),
     Restore(operate::Restore),
     Verify(operate::Verify),
@@ -155,6 +157,10 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
                 None => Ok(()),
             },
             Command::Account(account) => account.run().await,
+            Command::Webhook(webhook) => match webhook.run().await? {
+                (data, Some(request)) => account::ask_about_webhooks(&data, request).await,
+                (_, None) => Ok(()),
+            },
             Command::Backup(backup) => backup.run().await,
             Command::Restore(restore) => restore.run(),
             Command::Verify(verify) => verify.run(),

@@ -24,6 +24,8 @@ const TLS: u64 = HANDSHAKE_MEMORY as u64;
 const PICTURES: u64 = node::UPLOAD_MEMORY + mastodon::UPLOAD_MEMORY as u64;
 /// Fixed memory that a cluster adds: files exchanged between nodes.
 const CLUSTER: u64 = node::EXCHANGE_MEMORY;
+/// Fixed memory that the change feed adds: requests of webhooks.
+const CHANGES: u64 = webhooks::MEMORY;
 /// Factor by which the overlay may exceed its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
 /// Memory of the built-in samples.
@@ -54,6 +56,8 @@ pub(crate) struct Given {
     pub(crate) pictures: bool,
     /// Whether the server is a node of a cluster.
     pub(crate) cluster: bool,
+    /// Whether there is a change feed.
+    pub(crate) changes: bool,
 }
 
 /// Bytes of each part.
@@ -117,6 +121,7 @@ impl Memory {
             (given.tls, TLS),
             (given.pictures, PICTURES),
             (given.cluster, CLUSTER),
+            (given.changes, CHANGES),
         ];
         let more: u64 = more.into_iter().filter(|(is_given, _)| *is_given).map(|(_, m)| m).sum();
         let fixed = FIXED + more;
@@ -321,7 +326,7 @@ mod tests {
         let archive = Given { archive: true, ..several };
         let tls = Given { tls: true, ..Given::default() };
         let pictures = Given { pictures: true, ..timeline };
-        let cluster = Given { cluster: true, ..pictures };
+        let cluster = Given { cluster: true, changes: true, ..pictures };
         for given in [Given::default(), timeline, several, archive, tls, pictures, cluster] {
             for whole in [1_004, 1_014, 1_024, 5_000, 1_000_000] {
                 let whole = whole + if given.pictures { 450 } else { 0 };

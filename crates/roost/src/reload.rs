@@ -1,5 +1,5 @@
-//! Reloading in a running server: SIGHUP reloads application keys, the certificate and the log level; `roost key`
-//! reloads the keys.
+//! Reloading in a running server: SIGHUP reloads application keys, webhooks, the certificate and the log level; `roost
+//! key` reloads the keys, and `roost webhook` the webhooks.
 //!
 //! **Invariant:** unreadable or unusable input changes nothing, and no signal except SIGTERM and SIGINT ends the
 //! server.
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use crate::key::ServerKeys;
 use crate::logging;
 use crate::settings::Settings;
+use crate::webhook::ServerWebhooks;
 
 /// Installs handlers for the signals that end a process by default but must not stop the server. SIGUSR1 and SIGUSR2
 /// have no effect. Returns the stream of SIGHUP.
@@ -30,6 +31,7 @@ pub(crate) fn take_signals() -> std::io::Result<Signal> {
 pub(crate) struct Reload {
     /// `None` in open mode.
     pub(crate) keys: Option<Arc<ServerKeys>>,
+    pub(crate) webhooks: Arc<ServerWebhooks>,
     /// Wakes the task that follows the certificate.
     pub(crate) certificate: Arc<Notify>,
     /// Configuration file, if it decides the log level: an option and a variable override it.
@@ -41,9 +43,10 @@ impl Reload {
     pub(crate) async fn follow(self: Arc<Self>, mut hang_up: Signal) {
         while hang_up.recv().await.is_some() {
             tracing::info!(
-                "SIGHUP: reading application keys, the certificate and the log level again"
+                "SIGHUP: reading application keys, webhooks, the certificate and the log level again"
             );
             self.keys().await;
+            self.webhooks.load_or_log().await;
             self.certificate.notify_one();
             let reload = Arc::clone(&self);
             let level = tokio::task::spawn_blocking(move || reload.level()).await;

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use web::Pages;
 
+use crate::account::Parts;
 use crate::address::is_https_only;
 use crate::cluster_log::open_log;
 use crate::exit::Exit;
@@ -33,6 +34,7 @@ use crate::output::{banner, out};
 use crate::reload::Reload;
 use crate::settings::{Settings, Sources};
 use crate::tls::{Https, Source};
+use crate::webhook::ServerWebhooks;
 use crate::{
     account, available, descriptors, exit, key, logging, permissions, reload, service, starting,
     unencrypted,
@@ -60,8 +62,8 @@ const ERASE_INTERVALS: u32 = 4;
 /// example `fsync-interval = "1s"`). An option overrides the variable, and the variable overrides the file. `--check`
 /// prints the effective settings.
 ///
-/// SIGTERM and SIGINT stop the server. SIGHUP reloads application keys, the certificate, and `log-level` of the
-/// configuration file. SIGUSR1 and SIGUSR2 have no effect.
+/// SIGTERM and SIGINT stop the server. SIGHUP reloads application keys, webhooks, the certificate, and `log-level` of
+/// the configuration file. SIGUSR1 and SIGUSR2 have no effect.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Configuration file in TOML [default: none]
@@ -113,10 +115,10 @@ impl Serve {
         permissions::warn_of_readable_files(&options.data);
         let keys = if open { None } else { Some(Arc::new(ServerKeys::open(&options.data, key)?)) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
-        let certificate = Arc::default();
-        let reload = Arc::new(Reload { keys, certificate, config });
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
         api.feeds = feeds;
+        let webhooks = webhooks_of(&node, &options, &mut api).await?;
+        let reload = Arc::new(Reload { keys, webhooks, certificate: Arc::default(), config });
         let (stopping, mut stopped) = watch::channel(false);
         let mut mastodon = settings.mastodon(about, listener.local_addr()?, &api.reads);
         mastodon.connections_max = connections_max;
@@ -129,8 +131,9 @@ impl Serve {
         }
         // Nothing after this line can fail, so a failed start creates no key.
         reload.keys.as_ref().map_or(Ok(()), follow_keys)?;
-        let accounts = serve_accounts(&options.data, &node, reload.keys.clone());
-        tokio::spawn(reload.follow(hang_up));
+        reload.webhooks.load_or_log().await;
+        let accounts = serve_accounts(&options.data, &node, &reload);
+        tokio::spawn(Arc::clone(&reload).follow(hang_up));
         announce(&listener, redis.as_ref())?;
         let redis = redis.map(|redis| {
             let node = node.clone();
@@ -149,6 +152,7 @@ impl Serve {
             redis.await??;
         }
         end(accounts).await;
+        reload.webhooks.stop().await;
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");
@@ -241,15 +245,24 @@ fn register(registry: &mut Registry, accounts: &mastodon::Metrics, https: Option
     );
 }
 
-/// Accepts requests of `roost account` in a background task.
-fn serve_accounts(
-    data: &Path,
+/// Creates the sender of webhooks, without webhooks, and registers its metrics.
+async fn webhooks_of(
     node: &Node,
-    keys: Option<Arc<ServerKeys>>,
-) -> Option<JoinHandle<()>> {
-    let look_at_keys = Arc::new(move || keys.iter().try_for_each(|keys| keys.look()));
+    options: &NodeOptions,
+    api: &mut ApiOptions,
+) -> anyhow::Result<Arc<ServerWebhooks>> {
+    let (reads, has_feed) = (api.reads.clone(), options.changes_max > 0);
+    let webhooks = ServerWebhooks::new(&options.data, node.clone(), reads, has_feed).await?;
+    api.registry.register_collector(Box::new(webhooks.metrics()));
+    Ok(Arc::new(webhooks))
+}
+
+/// Accepts requests of `roost account` in a background task.
+fn serve_accounts(data: &Path, node: &Node, reload: &Reload) -> Option<JoinHandle<()>> {
+    let (keys, webhooks) = (reload.keys.clone(), Arc::clone(&reload.webhooks));
+    let parts = Parts { node: node.clone(), keys, webhooks };
     match account::Socket::bind(data) {
-        Ok(socket) => Some(tokio::spawn(socket.serve(node.clone(), look_at_keys))),
+        Ok(socket) => Some(tokio::spawn(socket.serve(parts))),
         Err(error) => {
             tracing::warn!(%error, "roost account works only while this server is stopped");
             None

@@ -153,7 +153,7 @@ pub(crate) struct Settings {
     pub(crate) archive_backlog: Option<ByteSize>,
     /// Largest size of the change feed's files, 8MiB to 16GiB [default: 0, no change feed]
     ///
-    /// `GET /v1/changes` reads the feed. See docs/changes.md.
+    /// `GET /v1/changes` and webhooks read the feed. It adds 16MiB of memory. See docs/changes.md.
     #[arg(
         long,
         env = "ROOST_CHANGES_MAX",
@@ -465,6 +465,7 @@ impl Settings {
             tls: self.is_https(),
             pictures: self.media_max.is_none_or(|size| size.as_u64() > 0),
             cluster: self.nats.servers.is_some(),
+            changes: self.changes_max.is_some_and(|size| size.as_u64() > 0),
         };
         Memory::divide(self.memory, &given, available)
     }

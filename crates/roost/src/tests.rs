@@ -147,6 +147,7 @@ fn commands_for_production_stand_before_tools_in_help_man_pages_and_completions(
         "serve",
         "key",
         "account",
+        "webhook",
         "backup",
         "restore",
         "verify",

@@ -83,6 +83,11 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
+/// Returns the names of all kinds of changes.
+pub fn kind_names() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.iter().map(|kind| kind.name())
+}
+
 /// Name of a kind.
 pub(crate) struct KindName(Kind);
 
@@ -94,8 +99,8 @@ impl Serialize for KindName {
 
 impl PartialSchema for KindName {
     fn schema() -> RefOr<Schema> {
-        let names = Kind::ALL.iter().map(|kind| kind.name());
-        let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names));
+        let schema = ObjectBuilder::new().schema_type(Type::String);
+        let schema = schema.enum_values(Some(kind_names()));
         schema.description(Some("Kind of the change.")).into()
     }
 }
@@ -137,7 +142,11 @@ pub(crate) struct ChangeView {
 
 impl ChangeView {
     /// Renders a change from the facts. May block.
-    fn new(node: &Node, (place, time_ms, record): &(Place, u64, Record), may_read: bool) -> Self {
+    pub(crate) fn new(
+        node: &Node,
+        (place, time_ms, record): &(Place, u64, Record),
+        may_read: bool,
+    ) -> Self {
         let Record { kind, user, id } = *record;
         let of = kind.of();
         let shows = |wanted| may_read && kind.shows() && of == wanted;
@@ -167,7 +176,7 @@ fn raw(is_wanted: bool, render: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<Box
 
 /// Start of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
+pub(crate) enum Start {
     /// The oldest kept change.
     Oldest,
     /// The next change.
@@ -178,7 +187,7 @@ enum Start {
 
 impl Start {
     /// Parses `end`, a group, or a group and the index of a change.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let number = |digits| decimal(digits).filter(|number| *number <= i64::MAX as u64);
         Some(match text.split_once('-') {
             _ if text == "end" => Self::End,

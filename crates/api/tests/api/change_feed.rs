@@ -2,9 +2,11 @@
 
 use std::io::{Read as _, Write as _};
 
-use edge::{Access, KeyHash, KeySet, Scope, Scopes};
+use api::webhooks::ChangeReader;
+use edge::{Access, BlockingReads, KeyHash, KeySet, Scope, Scopes};
 use node::changes::BYTES_MIN;
 use serde_json::{Value, json};
+use webhooks::{ReadError, Source as _, Wanted};
 
 use crate::client::{KEY, TestServer};
 
@@ -227,4 +229,55 @@ fn reading_needs_an_admin_and_content_also_needs_the_scope_to_read() {
         stream.read_to_end(&mut rest).unwrap();
         assert!(!String::from_utf8_lossy(&rest).contains("post_published"));
     }
+}
+
+#[test]
+fn a_page_for_webhooks_ends_at_its_limits_and_has_the_wanted_kinds() {
+    let server = prepared();
+    let (text, count) = ("x".repeat(400), 150);
+    for _ in 0..count {
+        server.publish("ada", &text);
+    }
+    server.follow("ada", "bob");
+    let (all, _) = page(&server, "limit=100");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let reader = ChangeReader::new(server.node.clone(), BlockingReads::new(1));
+    let read = |after: Option<&str>, wanted: &Wanted| runtime.block_on(reader.read(after, wanted));
+    let wanted = |changes_max, bytes, kinds: &[&str], ids_only| {
+        let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        Wanted { changes_max, bytes, kinds, ids_only }
+    };
+    for (changes_max, bytes, expect) in [(100, usize::MAX, 100), (7, usize::MAX, 7), (100, 1, 1)] {
+        let found = read(None, &wanted(changes_max, bytes, &[], false)).unwrap();
+        let json = found.changes.iter().map(|change| serde_json::from_slice(&change.json).unwrap());
+        assert_eq!(json.collect::<Vec<Value>>(), all[..expect], "{changes_max} {bytes}");
+        assert_eq!(found.next, found.changes[expect - 1].position);
+    }
+    // The page that reaches the size is full.
+    let found = read(None, &wanted(100, 4_000, &["post_published"], false)).unwrap();
+    let bytes: Vec<_> = found.changes.iter().map(|change| change.json.len()).collect();
+    assert!(bytes.iter().sum::<usize>() >= 4_000);
+    assert!(bytes[1..].iter().sum::<usize>() < 4_000, "{bytes:?}");
+
+    // Pages of other kinds are empty, and lead to the next change.
+    let (mut after, mut pages) = ("0".to_owned(), 0);
+    let only = loop {
+        let found = read(Some(&after), &wanted(100, 1, &["followed"], true)).unwrap();
+        (after, pages) = (found.next, pages + 1);
+        if let Some(change) = found.changes.into_iter().next() {
+            break change;
+        }
+    };
+    assert!(pages > 1, "{pages}");
+    assert_eq!(reader.end().split('-').next(), only.position.split('-').next());
+    let again = read(Some(&reader.before(&only.position)), &wanted(1, 1, &[], false)).unwrap();
+    assert_eq!((again.changes.len(), &again.changes[0].position), (1, &only.position));
+    let profiles = wanted(1, 1, &["user_registered"], true);
+    let profile: Value =
+        serde_json::from_slice(&read(None, &profiles).unwrap().changes[0].json).unwrap();
+    assert_eq!((&profile["user_id"], &profile["user"]), (&json!("0"), &Value::Null));
+
+    let wanted = wanted(1, 1, &[], true);
+    assert!(matches!(read(Some("999999"), &wanted), Err(ReadError::Gone)));
+    assert!(matches!(read(Some("no"), &wanted), Err(ReadError::Unavailable(_))));
 }

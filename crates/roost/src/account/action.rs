@@ -53,6 +53,15 @@ pub(super) enum Action {
     },
     /// Reloads the stored application keys.
     ReloadKeys,
+    /// Reloads the stored webhooks.
+    ReloadWebhooks,
+    /// Lists the webhooks with their state.
+    ListWebhooks,
+    /// Requests an action of a webhook.
+    ActOfWebhook {
+        name: String,
+        action: webhooks::Action,
+    },
     /// Registers the app of a load test.
     RegisterTestApp,
     /// Creates accounts with tokens for a load test.
@@ -124,7 +133,10 @@ impl Action {
                 let role = Role::named(role).context("there is no such role")?;
                 Command::Account(AccountCommand::SetRole { user: user(handle)?, role })
             }
-            Self::ReloadKeys => return Ok(Answer::default()),
+            Self::ReloadKeys
+            | Self::ReloadWebhooks
+            | Self::ListWebhooks
+            | Self::ActOfWebhook { .. } => bail!("no server answers for the data directory"),
             Self::RegisterTestApp => return test_users::register_app(node).await,
             Self::TestUsers { app, password, users } => {
                 test_users::open_accounts(node, *app, password, users).await?;

@@ -1,4 +1,5 @@
-//! Socket on which a running server accepts requests of `roost account` and `roost key`: one line of JSON each way.
+//! Socket on which a running server accepts requests of `roost account`, `roost key` and `roost webhook`: one line of
+//! JSON each way.
 //!
 //! The socket is a file in the data directory, which only the server's user can enter. Connections are served one after
 //! the other, each for a bounded time.
@@ -15,6 +16,8 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::PATIENCE;
 use super::action::{Action, Answer};
+use crate::key::ServerKeys;
+use crate::webhook::ServerWebhooks;
 
 /// Name of the socket in the data directory.
 const NAME: &str = "account.sock";
@@ -49,8 +52,13 @@ pub(super) fn may_be_made(error: &anyhow::Error) -> bool {
     error.is::<Unconfirmed>() || error.downcast_ref().is_some_and(is_unconfirmed)
 }
 
-/// Reloads the stored application keys. May block.
-pub(crate) type LookAtKeys = Arc<dyn Fn() -> anyhow::Result<()> + Send + Sync>;
+/// Parts of a running server that commands read and change.
+pub(crate) struct Parts {
+    pub(crate) node: Node,
+    /// `None` in open mode.
+    pub(crate) keys: Option<Arc<ServerKeys>>,
+    pub(crate) webhooks: Arc<ServerWebhooks>,
+}
 
 /// Socket of a running server; removed on drop.
 pub(crate) struct Socket {
@@ -75,12 +83,11 @@ impl Socket {
     }
 
     /// Executes requests until the server stops.
-    pub(crate) async fn serve(self, node: Node, look_at_keys: LookAtKeys) {
+    pub(crate) async fn serve(self, parts: Parts) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let served =
-                        tokio::time::timeout(PATIENCE, answer(stream, &node, &look_at_keys)).await;
+                    let served = tokio::time::timeout(PATIENCE, answer(stream, &parts)).await;
                     if let Ok(Err(error)) = served {
                         tracing::debug!(%error, "a request for accounts failed");
                     }
@@ -100,19 +107,30 @@ impl Drop for Socket {
     }
 }
 
-async fn answer(
-    mut stream: UnixStream,
-    node: &Node,
-    look_at_keys: &LookAtKeys,
-) -> anyhow::Result<()> {
+impl Parts {
+    async fn run(&self, action: Action) -> anyhow::Result<Answer> {
+        match action {
+            Action::ReloadKeys => {
+                let keys = self.keys.clone();
+                let look = move || keys.iter().try_for_each(|keys| keys.look());
+                tokio::task::spawn_blocking(look).await??;
+            }
+            Action::ReloadWebhooks => self.webhooks.load().await?,
+            Action::ListWebhooks => {
+                return Ok(Answer { lines: self.webhooks.list(), ..Answer::default() });
+            }
+            Action::ActOfWebhook { name, action } => self.webhooks.request(&name, action).await?,
+            action => return action.run(&self.node).await,
+        }
+        Ok(Answer::default())
+    }
+}
+
+async fn answer(mut stream: UnixStream, parts: &Parts) -> anyhow::Result<()> {
     let mut line = String::new();
     BufReader::new(&mut stream).take(REQUEST_BYTES_MAX).read_line(&mut line).await?;
     let done = match serde_json::from_str::<Action>(&line) {
-        Ok(Action::ReloadKeys) => {
-            let look = Arc::clone(look_at_keys);
-            tokio::task::spawn_blocking(move || look()).await?.map(|()| Answer::default())
-        }
-        Ok(action) => action.run(node).await,
+        Ok(action) => parts.run(action).await,
         Err(error) => Err(error.into()),
     };
     let response = match done {

@@ -3,8 +3,6 @@
 //! `roost key` and the start of a server change the file, one at a time (`keys.lock`). They replace the whole file, so
 //! a running server may read it at any time. **Invariant:** it contains only SHA-256 hashes of keys.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,7 +10,7 @@ use edge::{KeyHash, Scope, Scopes};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::files::replace;
+use crate::files::{lock, read_small, replace};
 
 const FILE: &str = "keys.json";
 const LOCK: &str = "keys.lock";
@@ -93,13 +91,7 @@ pub(crate) fn check(data: &Path) -> anyhow::Result<bool> {
 pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
     let path = path(data);
     let read = || -> anyhow::Result<Option<Vec<StoredKey>>> {
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let mut text = String::new();
-        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-        anyhow::ensure!(text.len() as u64 <= FILE_BYTES_MAX, "the file is too long");
+        let Some(text) = read_small(&path, FILE_BYTES_MAX)? else { return Ok(None) };
         let KeysFile { version, keys } = serde_json::from_str(&text)?;
         anyhow::ensure!(version == VERSION, "its version is {version}, not {VERSION}");
         anyhow::ensure!(keys.len() <= KEYS_MAX, "it has more than {KEYS_MAX} keys");
@@ -120,9 +112,7 @@ pub(super) fn change<T>(
     data: &Path,
     change: impl FnOnce(&mut Option<Vec<StoredKey>>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let lock = data.join(LOCK);
-    let locked = File::create(&lock).and_then(|file| file.lock().map(|()| file));
-    let _locked = locked.with_context(|| format!("cannot lock {}", lock.display()))?;
+    let _locked = lock(&data.join(LOCK))?;
     let stored = load(data)?;
     let mut keys = stored.clone();
     let done = change(&mut keys)?;

@@ -16,14 +16,15 @@ use crate::support::http::{Client, number};
 use crate::support::process::{Process, Server, serve};
 use crate::support::world::ids;
 
-const KILLS: u64 = 9;
-const WRITERS: u32 = 3;
+/// Number of rounds, each of which ends with a kill of the server.
+pub(crate) const KILLS: u64 = 9;
+pub(crate) const WRITERS: u32 = 3;
 /// Maximum number of acknowledgements before a kill.
-const ACKS_MAX: u64 = 300;
+pub(crate) const ACKS_MAX: u64 = 300;
 const POLICIES: [&str; 3] = ["always", "never", "interval"];
 
 /// A server with a feed that takes checkpoints all the time.
-fn command(data: &Path, round: u64) -> Command {
+pub(crate) fn command(data: &Path, round: u64) -> Command {
     let policy = POLICIES[(round % POLICIES.len() as u64) as usize];
     let more = ["--open", "--changes-max", "64MiB", "--overlay-memory", "64KiB"];
     let mut command = serve(data, &more);
@@ -31,23 +32,28 @@ fn command(data: &Path, round: u64) -> Command {
     command
 }
 
-/// Number of acknowledgements in a round, and the server to kill when it is reached.
-struct Round {
-    at: u64,
+/// Load during which processes are killed.
+pub(crate) struct Round {
     acks: AtomicU64,
-    victim: Pid,
+    /// Each process to kill, with the number of acknowledgements at which it is killed.
+    victims: Vec<(u64, Pid)>,
 }
 
 impl Round {
+    pub(crate) fn killing(victims: Vec<(u64, Pid)>) -> Self {
+        Self { acks: AtomicU64::new(0), victims }
+    }
+
     fn acknowledged(&self) {
-        if self.acks.fetch_add(1, Ordering::Relaxed) + 1 == self.at {
-            kill_process(self.victim, Signal::KILL).unwrap();
+        let acks = self.acks.fetch_add(1, Ordering::Relaxed) + 1;
+        for (_, victim) in self.victims.iter().filter(|(at, _)| *at == acks) {
+            kill_process(*victim, Signal::KILL).unwrap();
         }
     }
 }
 
 /// Client that changes the data of its user and records what was acknowledged.
-struct Writer {
+pub(crate) struct Writer {
     user: u32,
     posts: Vec<u64>,
     /// Number of acknowledged changes of the follow.
@@ -55,8 +61,13 @@ struct Writer {
 }
 
 impl Writer {
+    /// Creates a writer for each user.
+    pub(crate) fn all() -> Vec<Self> {
+        (0..WRITERS).map(|user| Self { user, posts: Vec::new(), toggles: 0 }).collect()
+    }
+
     /// Works until the server no longer answers.
-    fn work(&mut self, mut client: Client, round: &Round) {
+    pub(crate) fn work(&mut self, mut client: Client, round: &Round) {
         let (user, other) = (self.user, (self.user + 1) % WRITERS);
         let (posts, follow) =
             (format!("/v1/users/{user}/posts"), format!("/v1/users/{user}/following/{other}"));
@@ -79,8 +90,8 @@ impl Writer {
 /// Client that stores the position after the changes that it has read; at first none, for the oldest kept change.
 #[derive(Default)]
 pub(crate) struct Consumer {
-    after: String,
-    changes: Vec<Value>,
+    pub(crate) after: String,
+    pub(crate) changes: Vec<Value>,
 }
 
 impl Consumer {
@@ -127,8 +138,7 @@ fn a_consumer_gets_every_acknowledged_change_once_and_in_order_across_kill_9() {
     println!("to repeat: ROOST_TEST_SEED={seed} cargo test -p roost --test e2e change_feed");
     let mut rng = StdRng::seed_from_u64(seed);
     let data = tempfile::tempdir().unwrap();
-    let mut writers: Vec<_> =
-        (0..WRITERS).map(|user| Writer { user, posts: Vec::new(), toggles: 0 }).collect();
+    let mut writers = Writer::all();
     let mut consumer = Consumer { after: "0".to_owned(), changes: Vec::new() };
     let mut server = Server::start(&mut command(data.path(), 0));
     for user in 0..WRITERS {
@@ -136,7 +146,7 @@ fn a_consumer_gets_every_acknowledged_change_once_and_in_order_across_kill_9() {
     }
     for round in 1..=KILLS {
         let (at, victim) = (rng.random_range(1..=ACKS_MAX), server.process.id());
-        let load = Round { at, acks: AtomicU64::new(0), victim };
+        let load = Round::killing(vec![(at, victim)]);
         std::thread::scope(|scope| {
             for writer in &mut writers {
                 let (client, load) = (server.client(), &load);
@@ -170,7 +180,8 @@ fn a_consumer_gets_every_acknowledged_change_once_and_in_order_across_kill_9() {
     server.stop();
 }
 
-fn check(server: &Server, writers: &[Writer], consumer: &Consumer) {
+/// Compares the changes that a consumer has with what writers know and the server has.
+pub(crate) fn check(server: &Server, writers: &[Writer], consumer: &Consumer) {
     let changes = &consumer.changes;
     let places: Vec<_> = consumer.stored().iter().map(place).collect();
     let wrong = places.windows(2).find(|pair| pair[0] >= pair[1]);

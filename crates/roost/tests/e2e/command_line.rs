@@ -188,6 +188,8 @@ fn commands_exit_with_0_1_or_3_as_their_help_says() {
         (&["repair", "--data", &data, "--out", &path("repaired")], 0, "nothing is lost"),
         (&["key", "create", "k", "--data", &data], 0, "roost_"),
         (&["account", "list", "--data", &data], 0, "HANDLE"),
+        (&["webhook", "add", "a", "https://a.example/in", "--data", &data], 0, "whsec_"),
+        (&["webhook", "list", "--data", &data], 0, "https://a.example/in"),
         // After these errors, another attempt may succeed.
         (&["backup", "--server", "http://127.0.0.1:1", "--out", &path("x")], 1, "cannot connect"),
         (&["backup", "--data", &missing, "--out", &path("x")], 1, "error: "),
@@ -199,6 +201,13 @@ fn commands_exit_with_0_1_or_3_as_their_help_says() {
         (&["repair", "--data", &missing, "--out", &path("y")], 1, "cannot repair"),
         (&["key", "revoke", "none", "--data", &data], 1, "there is no key"),
         (&["key", "list", "--data", &missing], 1, "there is no data directory"),
+        (&["webhook", "add", "a", "https://a.example/in", "--data", &data], 1, "already"),
+        (&["webhook", "add", "b", "http://a.example/in", "--data", &data], 1, "--allow-private"),
+        (&["webhook", "add", "a b", "https://a.example/in", "--data", &data], 1, "a-z A-Z 0-9"),
+        (&["webhook", "remove", "none", "--data", &data], 1, "there is no webhook"),
+        (&["webhook", "test", "none", "--data", &data], 1, "there is no webhook"),
+        (&["webhook", "replay", "a", "oldest", "--data", &data], 1, "the server does not answer"),
+        (&["webhook", "list", "--data", &missing], 1, "there is no data directory"),
         (&["account", "list", "--data", &missing], 1, "there is no data directory"),
         (&["cluster", "leave", "--data", &data], 1, "error: "),
     ] {

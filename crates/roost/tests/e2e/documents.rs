@@ -65,6 +65,7 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("docs/security.md", SECURITY),
     ("docs/simulation.md", &[PARSE, PARSE, PARSE, PARSE]),
     ("docs/testing.md", TESTING),
+    ("docs/webhooks.md", WEBHOOKS),
 ];
 
 const README: &[Block] = &[
@@ -156,6 +157,30 @@ const CHANGES: &[Block] = &[
     },
     says(&[r#"{"items":[]"#]),
     SHOWN,
+];
+
+const WEBHOOKS: &[Block] = &[
+    Block {
+        replace: &[(
+            "https://search.example/roost",
+            "http://127.0.0.1:$REDIS_PORT --allow-private > secret",
+        )],
+        after: "export SECRET=$(cat secret); echo $SECRET",
+        ..says(&["roost serves http", "whsec_"])
+    },
+    SHOWN,
+    // The receiver verifies the signature.
+    Block {
+        how: How::File("receiver.py"),
+        after: "
+            PORT=$REDIS_PORT timeout 60 python3 receiver.py > /dev/null &
+            RECEIVER=$!
+            for try in $(seq 200); do roost webhook test search 2> /dev/null && break; done
+            SECRET=; kill $RECEIVER
+            roost webhook list
+        ",
+        ..says(&["the receiver answered 204", "idle"])
+    },
 ];
 
 const IMPORT: &[Block] = &[
@@ -456,7 +481,7 @@ fn check(document: &str, pasted: &[Block], ports: [u16; 2]) -> Result<(), String
 
 #[test]
 fn every_block_of_every_document_works_when_it_is_pasted() {
-    for program in ["curl", "zstd", "redis-cli"] {
+    for program in ["curl", "zstd", "redis-cli", "python3"] {
         if Command::new(program).arg("--version").output().is_err() {
             return skipped(&format!("{program} is not installed"));
         }

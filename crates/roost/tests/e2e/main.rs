@@ -44,4 +44,5 @@ mod support;
 mod threads;
 mod tls;
 mod upkeep;
+mod webhooks;
 mod worst_cases;

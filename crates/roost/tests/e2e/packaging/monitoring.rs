@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{packaging, read, tool};
-use crate::support::process::Server;
+use crate::support::process::{Process, Server, roost};
 use crate::support::redis::Redis;
 use crate::support::said;
 
@@ -54,7 +54,11 @@ fn metrics_in(text: &str) -> BTreeSet<&str> {
 /// Names of all samples that a server exposes after all its features were used.
 fn exposed() -> BTreeSet<String> {
     let data = tempfile::tempdir().unwrap();
-    let server = Server::open(data.path(), &["--redis-listen", "127.0.0.1:0"]);
+    let webhook = ["webhook", "add", "a", "http://127.0.0.1:1", "--allow-private", "--data"];
+    let added = Process::start(roost(webhook).arg(data.path())).ended();
+    assert!(added.status.success(), "{added:?}");
+    let more = ["--redis-listen", "127.0.0.1:0", "--changes-max", "8MiB"];
+    let server = Server::open(data.path(), &more);
     let redis = server.process.said("roost serves redis://").unwrap();
     Redis::new(redis.parse().unwrap()).line("SET a b");
     let mut client = server.client();

@@ -105,7 +105,7 @@ fn hup_reads_the_certificate_and_the_keys_again() {
     let first = server.logged("using a TLS certificate").unwrap();
     // Files that did not change are read again only after a signal.
     server.signal(Signal::HUP);
-    server.logged("SIGHUP: reading application keys, the certificate").unwrap();
+    server.logged("SIGHUP: reading application keys, webhooks, the certificate").unwrap();
     let again = |line: &String| line.contains("using a TLS certificate") && *line != first;
     server.logged_line(again).unwrap();
     fs::write(files.data().join("keys.json"), "nonsense").unwrap();

@@ -1,0 +1,326 @@
+//! Webhooks: signed requests that send changes to the other systems of a product.
+//!
+//! Each [`Webhook`] has a task (`delivery`) that reads changes from a [`Source`] after its position, sends them in one
+//! request at a time (`client`), and stores its position (`stored`). So each change is sent at least once, and all in
+//! order. `address` decides which addresses may be called, `secret` signs, `target` parses URLs.
+//!
+//! The crate owns the stored positions and the connections. It does not know the server: a [`Source`] gives it
+//! positions as text and changes as JSON.
+//!
+//! **Invariant:** a position is stored only after the receiver has accepted everything before it, or the change is in
+//! the list of those given up.
+//! **Invariant:** a receiver delays nothing but its own webhook, and the memory of a webhook is bounded.
+//! **Invariant:** secrets and paths of URLs are in no log and no error.
+
+mod address;
+mod client;
+mod delivery;
+mod metrics;
+mod secret;
+mod status;
+mod stored;
+mod target;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_rustls::rustls::ClientConfig;
+
+use client::Limits;
+use delivery::Delivery;
+use status::Shared;
+use stored::{Loaded, Stored};
+
+pub use client::{SendError, ping, system_tls, tls_with};
+pub use metrics::Metrics;
+pub use secret::{Secret, SecretError};
+pub use status::Status;
+pub use stored::{DEAD_MAX, DeadLetter};
+pub use target::{Target, TargetError};
+
+/// Maximum number of webhooks.
+pub const WEBHOOKS_MAX: usize = 16;
+/// Maximum number of changes of a request.
+pub const CHANGES_MAX: usize = 100;
+/// Number of bytes of changes with which a request is full. The last change may exceed it.
+pub const BODY_BYTES: usize = 128 << 10;
+/// Maximum memory of all webhooks, in bytes: each has a request as changes, as a body and as written bytes, and the
+/// buffers of a connection.
+pub const MEMORY: u64 = WEBHOOKS_MAX as u64 * (1 << 20);
+/// Longest name of a webhook.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Receiver of changes.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// Name: see [`is_name`].
+    pub name: String,
+    /// URL to which changes are sent.
+    pub url: Target,
+    /// Key of the signatures.
+    pub secret: Secret,
+    /// Kinds of changes to send; empty for all.
+    pub kinds: Arc<[String]>,
+    /// Whether changes have ids and no content.
+    pub ids_only: bool,
+    /// Whether the URL may be that of a private network or of this machine.
+    pub allow_private: bool,
+}
+
+/// Whether a text can be the name of a webhook: 1 to 64 of a-z A-Z 0-9 _ . -
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && text.chars().all(fits)
+}
+
+/// Changes to read.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Maximum number of changes.
+    pub changes_max: usize,
+    /// Number of bytes of JSON with which the page is full. The last change may exceed it.
+    pub bytes: usize,
+    /// Kinds of changes; empty for all.
+    pub kinds: Arc<[String]>,
+    /// Whether changes have ids and no content.
+    pub ids_only: bool,
+}
+
+/// Changes after a position.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The changes, oldest first.
+    pub changes: Vec<Change>,
+    /// Position after which to read next.
+    pub next: String,
+}
+
+/// Change as JSON.
+#[derive(Debug)]
+pub struct Change {
+    /// Position.
+    pub position: String,
+    /// Time of the change in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The change as JSON.
+    pub json: Vec<u8>,
+}
+
+/// Reason why changes cannot be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The changes after the position are not kept.
+    #[error("the changes after this position are not kept")]
+    Gone,
+    /// Changes cannot be read for now.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Source of changes.
+pub trait Source: Send + Sync + 'static {
+    /// Reads changes after a position, or from the oldest kept one on. The page may be empty although there are more
+    /// changes after its end.
+    fn read(
+        &self,
+        after: Option<&str>,
+        wanted: &Wanted,
+    ) -> impl Future<Output = Result<Page, ReadError>> + Send;
+
+    /// Waits until there may be changes after a position.
+    fn wait(&self, after: &str) -> impl Future<Output = ()> + Send;
+
+    /// Returns the position after all changes so far.
+    fn end(&self) -> String;
+
+    /// Returns the position before the change at a position.
+    fn before(&self, position: &str) -> String;
+}
+
+/// Times of deliveries.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Limit for looking up the name, connecting and the TLS handshake (10 s).
+    pub connect_timeout: Duration,
+    /// Limit for the request and its response (15 s).
+    pub response_timeout: Duration,
+    /// Pause after the first failure (1 s). It doubles with each further one.
+    pub pause_min: Duration,
+    /// Longest pause after a failure (5 min).
+    pub pause_max: Duration,
+    /// Time after which a change that the receiver refuses is given up (1 day).
+    pub give_up_after: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            response_timeout: Duration::from_secs(15),
+            pause_min: Duration::from_secs(1),
+            pause_max: Duration::from_secs(300),
+            give_up_after: Duration::from_secs(86_400),
+        }
+    }
+}
+
+impl Options {
+    fn limits(&self) -> Limits {
+        Limits { connect: self.connect_timeout, response: self.response_timeout }
+    }
+}
+
+/// Request of an operator to a webhook.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Send everything after a position.
+    SendAfter(String),
+    /// Send everything that is kept.
+    SendOldest,
+    /// Send the dead letters, and drop those that are no longer kept.
+    SendDeadLetters,
+    /// Drop the dead letters.
+    DropDeadLetters,
+}
+
+/// All webhooks of a server.
+pub struct Webhooks<S> {
+    folder: PathBuf,
+    source: Arc<S>,
+    options: Options,
+    tls: Arc<ClientConfig>,
+    running: Arc<Mutex<BTreeMap<String, Running>>>,
+    /// Held while webhooks are started and stopped.
+    changing: tokio::sync::Mutex<()>,
+}
+
+/// Webhook whose task runs.
+struct Running {
+    webhook: Arc<Webhook>,
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl<S: Source> Webhooks<S> {
+    /// Creates a sender without webhooks. `folder` is for their positions, and created when it is needed.
+    #[must_use]
+    pub fn new(folder: PathBuf, source: S, tls: Arc<ClientConfig>, options: Options) -> Self {
+        let (source, running, changing) = (Arc::new(source), Arc::default(), Default::default());
+        Self { folder, source, options, tls, running, changing }
+    }
+
+    /// Replaces the webhooks. Those that stay the same are not interrupted; others continue after their stored
+    /// position. A new one begins with the next change.
+    pub async fn set(&self, webhooks: Vec<Webhook>) {
+        let _changing = self.changing.lock().await;
+        let stopped: Vec<Running> = {
+            let mut running = self.running.lock();
+            let is_kept = |webhook: &Webhook| webhooks.contains(webhook);
+            running
+                .extract_if(.., |_, running| !is_kept(&running.webhook))
+                .map(|(_, r)| r)
+                .collect()
+        };
+        stop(stopped).await;
+        for webhook in webhooks {
+            if !self.running.lock().contains_key(&webhook.name) {
+                let running = self.start(webhook).await;
+                self.running.lock().insert(running.webhook.name.clone(), running);
+            }
+        }
+    }
+
+    async fn start(&self, webhook: Webhook) -> Running {
+        let webhook = Arc::new(webhook);
+        let path = self.folder.join(format!("{}.json", webhook.name));
+        let (folder, at, end) = (self.folder.clone(), path.clone(), self.source.end());
+        let name = webhook.name.clone();
+        let opened = tokio::task::spawn_blocking(move || {
+            let created = std::fs::create_dir_all(folder);
+            match Stored::load(&at) {
+                Loaded::Kept(stored) => stored,
+                Loaded::New => {
+                    let stored = Stored::beginning(Some(end));
+                    let saved = created.and_then(|()| stored.save(&at));
+                    if let Err(error) = saved {
+                        tracing::error!(name, %error, "cannot store the position of a webhook");
+                    }
+                    stored
+                }
+                Loaded::Damaged(error) => {
+                    tracing::error!(
+                        name,
+                        %error,
+                        "the position of a webhook cannot be read; it begins with the oldest kept change"
+                    );
+                    Stored::beginning(None)
+                }
+            }
+        });
+        let stored = opened.await.unwrap_or_else(|_| Stored::beginning(None));
+        let shared = Arc::new(Shared::new(&stored));
+        let (stop, stopped) = watch::channel(false);
+        let delivery = Delivery::new(
+            (Arc::clone(&webhook), Arc::clone(&self.source), Arc::clone(&shared)),
+            (path, stored),
+            (Arc::clone(&self.tls), self.options),
+        );
+        let task = tokio::spawn(delivery.run(stopped));
+        Running { webhook, shared, stop, task }
+    }
+
+    /// Returns the state of every webhook.
+    #[must_use]
+    pub fn status(&self) -> Vec<(Arc<Webhook>, Status)> {
+        let running = self.running.lock();
+        running.values().map(|r| (Arc::clone(&r.webhook), r.shared.status())).collect()
+    }
+
+    /// Requests an action of a webhook, which replaces one that it has not begun. Returns false if there is no such
+    /// webhook.
+    #[must_use]
+    pub fn request(&self, name: &str, action: Action) -> bool {
+        let running = self.running.lock();
+        running.get(name).map(|running| running.shared.request(action)).is_some()
+    }
+
+    /// Returns the metrics of all webhooks.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        Metrics::new(Arc::clone(&self.running))
+    }
+
+    /// Stops all webhooks, and stores their positions.
+    pub async fn stop(&self) {
+        let _changing = self.changing.lock().await;
+        let running = std::mem::take(&mut *self.running.lock());
+        stop(running.into_values().collect()).await;
+    }
+}
+
+/// Stops these webhooks, and waits until their positions are stored.
+async fn stop(running: Vec<Running>) {
+    for running in &running {
+        running.stop.send_replace(true);
+    }
+    for running in running {
+        drop(running.task.await);
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
