@@ -67,7 +67,23 @@ const SHOTS = [
     await page.getByRole("button", { name: "Add sample" }).click();
     await page.locator(".near .same .bitmap[aria-label^=arrow]").first().waitFor();
   }],
+  ["for-you", "/#/for-you", async (page) => {
+    await react();
+    await page.getByRole("button", { name: "New ranking" }).click();
+    await page.locator(".feed .post").nth(4).waitFor();
+    await page.locator(".reason", { hasText: "Favourited" }).getByRole("button").first().click();
+  }],
 ];
+
+/** Lets users favourite posts, and posts with hashtags by a user whom nobody follows. */
+async function react() {
+  const found = (handle, text) => server.ask("GET", `/v1/users/@${handle}/posts`).then(({ items }) => items.find((post) => post.text.includes(text)));
+  if (!await found("lea", "#birds")) await server.post("lea", "Cranes over the station all morning. Nobody looked at the timetable. #birds");
+  if (!await found("ada", "#birds")) await server.post("ada", "Which birds sing before five here? #birds");
+  for (const [fan, author, text] of [["mira", "lea", "#birds"], ["yuki", "lea", "#birds"], ["sam", "lea", "#birds"], ["noor", "jonas", "First loaves"], ["ines", "jonas", "First loaves"], ["mira", "sam", "Grundig in a skip"]]) {
+    await server.ask("PUT", `/v1/users/@${fan}/favourites/${(await found(author, text)).id}`);
+  }
+}
 
 const newcomer = await server.register("newcomer", "New Comer");
 

@@ -25,7 +25,7 @@ before(async () => {
   await server.keep("evil", EVIL, EVIL);
 });
 
-const PAGES = ["home", "notifications", "mentions", "stories", "draw", "buckets/evil", "dashboard", "tools", "who", "@evil", "@other", "@other/followers", "tags/evil", "nowhere"];
+const PAGES = ["home", "for-you", "notifications", "mentions", "stories", "draw", "buckets/evil", "dashboard", "tools", "who", "@evil", "@other", "@other/followers", "tags/evil", "nowhere"];
 
 /** Waits until a page shows its content. */
 async function settled(page) {

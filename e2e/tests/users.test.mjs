@@ -372,7 +372,7 @@ for (const colorScheme of ["light", "dark"]) {
       await page.locator("input[type=file]").first().setInputFiles({ name: "red.png", mimeType: "image/png", buffer: PIXEL });
       await page.getByLabel("Description of the picture").waitFor();
       await fits(page, "a picture to be posted");
-      for (const at of ["@ada", "@ada/blocks", "@ada/mutes", "notifications", "nowhere", "buckets"]) {
+      for (const at of ["for-you", "@ada", "@ada/blocks", "@ada/mutes", "notifications", "nowhere", "buckets"]) {
         await page.goto(`${server.url}/#/${at}`);
         await page.locator("main h1").first().waitFor();
         await fits(page, at);

@@ -7,10 +7,12 @@ mod writers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use clap::Args;
+use sim::client::Target;
+use sim::feeds::{self, World};
 use sim::population::Making;
 use sim::workload::Load;
 use sim::{ApiOptions, Drive, Population, SimulateOptions, StoryLoad, simulate};
@@ -18,7 +20,7 @@ use sim::{ApiOptions, Drive, Population, SimulateOptions, StoryLoad, simulate};
 use crate::address::resolve;
 use crate::logging;
 use crate::output::out;
-use crate::running::{Purpose, RunningServer};
+use crate::running::{Prepared, Purpose, RunningServer};
 use crate::serve::stop_signals;
 use crate::simulate::cancelled_by_signal;
 
@@ -60,28 +62,57 @@ impl Demo {
             let nats_server = cluster::nats_server(self.nats_server.as_deref())?;
             return cluster::run(listen, &nats_server, self.duration, stop_signals()?).await;
         }
-        let server = RunningServer::start(listen, Some(redis), Purpose::Demo, None).await;
-        let server = server.context("the demo cannot start a server")?;
-        let population = Population::made(&Making::of(self.users, SEED));
-        explain(&server, reader(&population));
+        let making = Making::of(self.users, SEED);
+        let stories = StoryLoad { friends: STORIES.friends.min(self.users - 1), ..STORIES };
+        let world = tokio::task::spawn_blocking(move || -> anyhow::Result<_> {
+            let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
+            Ok(World::new(&making, now_ms))
+        });
+        let world = world.await??;
+        let server = start(&world, stories.friends, [listen, redis]).await?;
+        explain(&server, reader(world.population()));
+        let target = Target::from(server.address);
         let options = SimulateOptions {
-            target: server.address.into(),
+            target: target.clone(),
             api: ApiOptions::Roost,
             key: None,
-            making: Making::of(self.users, SEED),
+            making,
             feed: Some(Load::Heavy),
-            stories: Some(StoryLoad { friends: STORIES.friends.min(self.users - 1), ..STORIES }),
+            stories: Some(stories),
             drawings: None,
             keys: None,
             graph: None,
-            loaded: false,
+            loaded: true,
         };
         let drive = Drive { connections: 4, ..Drive::new(self.duration) };
         let (_stop, cancel) = cancelled_by_signal()?;
-        simulate(options, &drive, &mut std::io::sink(), &mut [], cancel).await?;
+        let reactions = async {
+            feeds::react(&world, &target).await?;
+            feeds::continue_history(&world, &target).await
+        };
+        let mut sink = std::io::sink();
+        let simulation = simulate(options, &drive, &mut sink, &mut [], cancel);
+        tokio::select! {
+            done = simulation => { done?; }
+            failed = reactions => match failed? {},
+        }
         out!("\nThe demo has ended; its data is deleted.");
         Ok(())
     }
+}
+
+/// Starts a server with the users, posts and reactions of two days.
+async fn start(
+    world: &World,
+    friends: u32,
+    [listen, redis]: [SocketAddr; 2],
+) -> anyhow::Result<RunningServer> {
+    let friends = Population::friends(world.population().people(), friends, SEED);
+    let file = tempfile::NamedTempFile::new().context("no temporary file")?;
+    world.write_import(file.as_file(), Some(&friends))?;
+    let prepared = Prepared { import: file.path().to_owned(), feeds: None };
+    let server = RunningServer::start(listen, Some(redis), Purpose::Demo, Some(&prepared)).await;
+    server.context("the demo cannot start a server")
 }
 
 /// Returns the address, with a free port if the given port is in use.
@@ -102,9 +133,10 @@ fn explain(server: &RunningServer, reader: u32) {
     let (url, life_s) = (format!("http://{}", server.address), STORIES.life_s);
     let redis_port = server.redis.map_or(0, |address| address.port());
     out!(
-        "roost runs at {url} in open mode, with simulated users who post and share stories.
+        "roost runs at {url} in open mode, with simulated users who post, favourite posts and share stories.
 
-Open {url} in a browser; the API reference is at {url}/docs.
+Open {url} in a browser, choose a handle and follow three users: \"For You\" shows what they and users like
+them favourite. The API reference is at {url}/docs.
 In another terminal:
 
   # a home timeline; repeat the line to see new posts

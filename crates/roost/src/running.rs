@@ -31,8 +31,8 @@ const NICENESS: &str = "5";
 pub(crate) struct Prepared {
     /// Lines of `roost import`.
     pub(crate) import: PathBuf,
-    /// Definitions of ranked feeds.
-    pub(crate) feeds: PathBuf,
+    /// Definitions of ranked feeds, if there are any in addition to the built-in ones.
+    pub(crate) feeds: Option<PathBuf>,
 }
 
 /// A `roost serve` in open mode on a temporary directory. Ends on drop.
@@ -74,11 +74,12 @@ impl RunningServer {
             anyhow::ensure!(done.success(), "the import failed: {done}");
         }
         let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
+        let feeds = prepared.and_then(|prepared| prepared.feeds.as_deref());
         let mut child = command(purpose)?
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
-            .args(prepared.iter().flat_map(|it| [OsStr::new("--feeds"), it.feeds.as_os_str()]))
+            .args(feeds.into_iter().flat_map(|feeds| [OsStr::new("--feeds"), feeds.as_os_str()]))
             // Drop `ROOST_` variables, so that the measured server uses the defaults.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {

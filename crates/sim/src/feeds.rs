@@ -2,11 +2,13 @@
 //!
 //! A [`World`] has users with planted interests, and two days of their posts, favourites and boosts. It is imported into
 //! a server with its times, so that posts have ages and accounts are not new. When the server has found interest groups,
-//! it gets the last quarter of the reactions. Then some users (the readers) read each feed, and [`Figures`] compare the first posts with what the reader would like. [`Evaluation`] has the means over
-//! several worlds, with intervals.
+//! it gets the last quarter of the reactions. Then some users (the readers) read each feed, and [`Figures`] compare the
+//! first posts with what the reader would like. [`Evaluation`] has the means over several worlds, with intervals.
+//! [`continue_history`] lets the users go on, for a demo.
 //!
-//! Read `history`, `world`, `figures`, `evaluation`, then `reading`.
+//! Read `history`, `world`, `figures`, `evaluation`, `reading`, then `continuation`.
 
+mod continuation;
 mod evaluation;
 mod figures;
 mod history;
@@ -16,6 +18,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub use continuation::continue_history;
 pub(crate) use evaluation::cell;
 pub use evaluation::{Evaluation, FeedFigures, Measure, Measured, SEEDS};
 pub use figures::Figures;

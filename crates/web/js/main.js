@@ -16,9 +16,11 @@ const FEED = [page("home", "Home"), page("notifications", "Notifications"), page
 const TOOLS = [page("draw", "Draw", { anonymous }), page("buckets", "Buckets", { anonymous }), page("dashboard", "Dashboard", { anonymous })];
 const WHO = page("who", "Welcome", { anonymous });
 const LOCK = page("lock", "Log in", { anonymous });
-const OTHERS = [page("tools", "Tools", { anonymous }), WHO, LOCK, page("mentions", "Mentions")];
+const OTHERS = [page("tools", "Tools", { anonymous }), WHO, LOCK, page("mentions", "Mentions"), page("for-you", "For You")];
 /** Pages of logged-in users, in addition to posts, profiles and hashtags. */
-const FEED_OF_USERS = ["home", "notifications", "mentions"];
+const FEED_OF_USERS = ["home", "for-you", "notifications", "mentions"];
+/** Pages that are tabs of another page, by their names. */
+const TAB_OF = { mentions: "notifications", "for-you": "home" };
 const PAGES = [...FEED, ...TOOLS, ...OTHERS];
 const POST = page("post", "Post", { anonymous });
 const PROFILE = page("profile", "Profile", { anonymous });
@@ -120,7 +122,7 @@ function here(link, is) {
 /** Marks the current page in the navigation, and shows the number of unread mentions. */
 function mark(name, handle) {
   const tool = TOOLS.some((page) => page.name === name);
-  for (const [page, link] of links) here(link, page === name || (page === "tools" && tool) || (page === "notifications" && isNoticed(name)));
+  for (const [page, link] of links) here(link, page === name || (page === "tools" && tool) || page === TAB_OF[name]);
   badge.hidden = unread === 0;
   setChildren(badge, unread > 99 ? "99+" : String(unread), h("span.unseen", null, " new"));
   const me = whoami();

@@ -84,12 +84,10 @@ impl Simulate {
         let world = tokio::task::spawn_blocking(move || World::new(&making, now_ms)).await?;
         out!("{}", world.describe());
         let folder = tempfile::tempdir().context("no temporary directory")?;
-        let prepared = Prepared {
-            import: folder.path().join("world.ndjson"),
-            feeds: folder.path().join("feeds.toml"),
-        };
-        world.write_import(std::fs::File::create(&prepared.import)?)?;
-        std::fs::write(&prepared.feeds, feeds)?;
+        let [import, file] = ["world.ndjson", "feeds.toml"].map(|name| folder.path().join(name));
+        world.write_import(std::fs::File::create(&import)?, None)?;
+        std::fs::write(&file, feeds)?;
+        let prepared = Prepared { import, feeds: Some(file) };
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let purpose = Purpose::Simulation { drawn: false };
         let server = RunningServer::start(any, None, purpose, Some(&prepared)).await?;

@@ -10,7 +10,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::population::{Population, TOPICS, Tastes};
-use crate::workload::Tempo;
+use crate::texts;
+use crate::workload::{PostKind, Tempo};
 
 /// Length of the history.
 pub(super) const HISTORY: Duration = Duration::from_hours(48);
@@ -34,8 +35,8 @@ const SEEN_AT_HOME: usize = 20;
 const SEEN_ELSEWHERE: usize = 6;
 /// Number of newest posts among which a post of others is found, and number of draws of which the post with the most
 /// favourites is seen.
-const NEWEST: usize = 400;
-const DRAWS: usize = 4;
+pub(super) const NEWEST: usize = 400;
+pub(super) const DRAWS: usize = 4;
 /// Share of favourited posts that are boosted too.
 const BOOSTED: f64 = 0.1;
 /// Share of users with few followers who registered during the second day, and the maximum number of their followers.
@@ -53,6 +54,17 @@ pub(super) struct Post {
     /// Quality, from 0 to 1, which all users notice alike.
     pub(super) quality: f64,
     pub(super) reactions: Vec<Reaction>,
+}
+
+impl Post {
+    /// Returns a text for the post. It contains no character that JSON would escape.
+    pub(super) fn text(&self, rng: &mut StdRng) -> String {
+        let text = texts::post_text(rng, PostKind::Plain);
+        match TOPICS.get(self.topic as usize).filter(|_| self.is_tagged) {
+            Some(tag) => format!("{text} #{tag}"),
+            None => text,
+        }
+    }
 }
 
 /// A favourite, or a favourite and a boost.
@@ -256,7 +268,8 @@ fn activity(rng: &mut StdRng) -> f64 {
     libm::exp(normal - 0.5)
 }
 
-fn post(author: u32, at_ms: u64, tastes: &Tastes, rng: &mut StdRng) -> Post {
+/// Draws a post of an author.
+pub(super) fn post(author: u32, at_ms: u64, tastes: &Tastes, rng: &mut StdRng) -> Post {
     let topic = match rng.random::<f64>() < OFF_TOPIC {
         true => rng.random_range(0..TOPICS.len() as u32) as u8,
         false => tastes.draw(author, rng),

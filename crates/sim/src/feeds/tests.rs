@@ -1,14 +1,20 @@
 //! Worlds: their imports, candidates and bounds.
 
+use std::collections::{HashMap, HashSet};
+
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+
+use super::continuation::{liked, newest};
 use super::history::HISTORY;
 use super::*;
-use crate::population::Making;
+use crate::population::{Making, Population};
 
 const END_MS: u64 = 1_800_000_000_000;
 
 fn lines(world: &World) -> String {
     let mut out = Vec::new();
-    world.write_import(&mut out).unwrap();
+    world.write_import(&mut out, None).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -25,7 +31,7 @@ fn a_world_depends_on_the_seed_and_its_end_alone() {
 fn an_import_has_ascending_posts_followed_by_their_reactions() {
     let world = World::new(&Making::of(400, 1), END_MS);
     let (mut last_post, mut posts, mut reactions, mut tags) = (0, 0, 0, 0);
-    let mut ids = std::collections::HashSet::new();
+    let mut ids = HashSet::new();
     for line in lines(&world).lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let id = |of: &str| line[of]["id"].as_str().unwrap().parse::<u64>().unwrap();
@@ -75,4 +81,39 @@ fn candidates_are_posts_of_others_that_the_reader_has_not_seen() {
         assert_eq!(world.candidates_of(reader, &again), found);
     }
     assert!(world.candidates_of(0, &[0, 7, u64::MAX]).is_empty(), "no such posts");
+}
+
+#[test]
+fn an_import_has_the_friendships_that_are_given() {
+    let world = World::new(&Making::of(100, 1), END_MS);
+    let friends = Population::friends(100, 3, 1);
+    let mut out = Vec::new();
+    world.write_import(&mut out, Some(&friends)).unwrap();
+    let lines = String::from_utf8(out).unwrap();
+    let line = format!(
+        r#"{{"relation":{{"kind":"friends","user":5,"users":{:?}}}}}"#,
+        friends.following(5)
+    );
+    assert!(lines.contains(&line.replace(' ', "")), "{line}");
+}
+
+#[test]
+fn users_go_on_to_favourite_posts_of_others_about_their_topics_once() {
+    let world = World::new(&Making::of(300, 1), END_MS);
+    let (mut known, mut rng) = (newest(&world), StdRng::seed_from_u64(1));
+    known.iter_mut().for_each(|it| it.post.reactions.clear());
+    let (mut found, mut counts) = (HashSet::new(), HashMap::<u64, u32>::new());
+    for turn in 0..20_000 {
+        let user = turn % 300;
+        let Some(id) = liked(&world, user, &mut known, &mut rng) else { continue };
+        let post = known.iter().map(|it| (it.id, &it.post)).find(|(other, _)| *other == id);
+        let (_, post) = post.unwrap();
+        assert_ne!(post.author, user);
+        assert!(world.tastes.of(user).iter().any(|(topic, _)| *topic == post.topic));
+        assert!(found.insert((user, id)), "user {user} likes {id} again");
+        *counts.entry(id).or_default() += 1;
+    }
+    let most = counts.values().max().unwrap();
+    let mean = found.len() as u32 / counts.len() as u32;
+    assert!(found.len() > 2_000 && *most > 2 * mean, "{} favourites, {most}", found.len());
 }

@@ -9,9 +9,8 @@ use rand::seq::SliceRandom;
 use super::figures::Figures;
 use super::history::{HISTORY, History, LIVE, Post, Reaction};
 use super::{BEST, PLACES, RANDOM};
-use crate::population::{Making, Population, TOPICS, Tastes};
+use crate::population::{Making, Population, Tastes};
 use crate::texts;
-use crate::workload::PostKind;
 
 /// Minimum and maximum number of users. A server builds the view of ranked feeds from the newest 65,536 posts.
 pub const USERS: (u32, u32) = (100, 20_000);
@@ -29,11 +28,11 @@ const REGISTERED_BEFORE_MS: u64 = 30 * 86_400_000;
 /// Users, their history and their readers. Depends only on the options and on the time of the end.
 #[derive(Debug)]
 pub struct World {
-    population: Population,
-    tastes: Tastes,
-    history: History,
+    pub(super) population: Population,
+    pub(super) tastes: Tastes,
+    pub(super) history: History,
     readers: Vec<u32>,
-    seed: u64,
+    pub(super) seed: u64,
     /// Time of the beginning, in milliseconds since 1970.
     start_ms: u64,
 }
@@ -63,6 +62,11 @@ impl World {
         World { population, tastes, history, readers, seed, start_ms }
     }
 
+    /// All users and their follows.
+    pub fn population(&self) -> &Population {
+        &self.population
+    }
+
     /// Users who read the feeds: some of those who follow at least three users and did not register lately.
     pub fn readers(&self) -> &[u32] {
         &self.readers
@@ -84,11 +88,11 @@ impl World {
     }
 
     /// Writes the users, follows, posts and reactions as lines of `roost import`, without the reactions of the last
-    /// twelve hours.
+    /// twelve hours. `friends` are the friendships of the users, if they have any.
     ///
     /// # Errors
     /// If `out` fails.
-    pub fn write_import(&self, out: impl Write) -> io::Result<()> {
+    pub fn write_import(&self, out: impl Write, friends: Option<&Population>) -> io::Result<()> {
         let mut out = BufWriter::new(out);
         writeln!(out, r#"{{"export":{{"format":1}}}}"#)?;
         let half_ms = HISTORY.as_millis() as u64 / 2;
@@ -104,19 +108,23 @@ impl World {
                 r#"{{"user":{{"handle":"{handle}","name":"{name}","registered":{at_ms}}}}}"#
             )?;
         }
-        for user in 0..self.population.people() {
-            let users = serde_json::to_string(self.population.following(user))?;
-            writeln!(out, r#"{{"relation":{{"kind":"follow","user":{user},"users":{users}}}}}"#)?;
+        let relations = [("follow", Some(&self.population)), ("friends", friends)];
+        for (kind, population) in relations {
+            let Some(population) = population else { continue };
+            for user in 0..population.people() {
+                let users = serde_json::to_string(population.following(user))?;
+                writeln!(
+                    out,
+                    r#"{{"relation":{{"kind":"{kind}","user":{user},"users":{users}}}}}"#
+                )?;
+            }
         }
         let mut rng = StdRng::seed_from_u64(self.seed);
         // Ids in the same millisecond differ by a number, which is higher for reactions than for all posts.
         let mut last = self.history.posts.len() as u64;
         for (number, post) in self.history.posts.iter().enumerate() {
-            let text = texts::post_text(&mut rng, PostKind::Plain);
-            let tag = TOPICS.get(post.topic as usize).filter(|_| post.is_tagged);
-            let tag = tag.map_or_else(String::new, |tag| format!(" #{tag}"));
-            let (author, id) = (post.author, self.id(number as u32));
-            writeln!(out, r#"{{"post":{{"author":{author},"id":"{id}","text":"{text}{tag}"}}}}"#)?;
+            let (author, id, text) = (post.author, self.id(number as u32), post.text(&mut rng));
+            writeln!(out, r#"{{"post":{{"author":{author},"id":"{id}","text":"{text}"}}}}"#)?;
             for reaction in post.reactions.iter().filter(|reaction| !is_live(reaction)) {
                 let kinds = ["favourite", "boost"].into_iter();
                 for kind in kinds.take(1 + usize::from(reaction.is_boost)) {

@@ -1,5 +1,5 @@
 // Home: the live timeline of followed users. New posts appear only when the user clicks a button in the header, so that
-// the page does not move during reading.
+// the page does not move during reading. The other tab is the page For You.
 
 import { get, paged, user } from "../api.js";
 import { audience } from "../audience.js";
@@ -16,6 +16,14 @@ import { withPictures } from "../uploads.js";
 
 /** Maximum number of pending posts. With more, the newest page is loaded instead. */
 const WAITING_MAX = 60;
+const TABS = { home: "Following", "for-you": "For You" };
+
+/** Creates the header of the home page and of For You. */
+export function head(current, ...more) {
+  const tab = ([name, title]) => h("a", { href: `#/${name}`, "aria-current": name === current ? "page" : null }, title);
+  return [h("header.head", null, h("h1", null, "Home"), ...more),
+    h("nav.tabs", { "aria-label": "Timelines" }, ...Object.entries(TABS).map(tab))];
+}
 
 export async function render({ main, aside, signal, at }) {
   const me = whoami();
@@ -25,13 +33,15 @@ export async function render({ main, aside, signal, at }) {
   const loaded = feed.load();
   const start = h("div");
   setChildren(main,
-    h("header.head", null, h("h1", null, "Home"), fresh.button),
+    ...head("home", fresh.button),
     isSession() ? null : tray({ signal }),
     composer({ label: "Write a post", hint: "What is happening?", options: withPictures(audience()), sent: (post) => feed.own(post) }),
     start, feed.node);
   await loaded;
   if (signal.aborted || !feed.loaded) return;
-  if (feed.ids().length === 0 && !feed.older) return welcome(start, feed, signal).catch(() => null);
+  const title = "Follow users to fill your timeline";
+  const load = () => feed.load();
+  if (feed.ids().length === 0 && !feed.older) return welcome(start, { title, changed: load, all: load, signal }).catch(() => null);
   const card = await suggestions(signal).catch(() => null);
   if (!card || signal.aborted) return;
   aside.hidden = false;
@@ -142,24 +152,32 @@ async function suggestions(signal) {
   return h("section.card", null, h("h2", null, "Who to follow"), h("ul.people", null, ...found.map(({ node }) => node)));
 }
 
-/** Shows users to follow above an empty timeline, until the user closes the card, even if posts arrive. */
-async function welcome(start, feed, signal) {
+/**
+ * Shows users to follow above a list, until the user closes the card. Calls `changed` when one is followed or
+ * unfollowed, `all` after all were followed at once, and `done` when the card is closed.
+ */
+export async function welcome(start, { title, changed, all, done, signal }) {
   let quiet = false;
-  const found = await candidates(8, signal, () => (quiet ? null : feed.load()));
+  const found = await candidates(8, signal, () => (quiet ? null : changed?.()));
   if (found.length === 0 || signal.aborted) return;
-  const all = h("button.pill.main", { type: "button", onclick: () => withBusy(all, follow) }, "Follow all");
-  const done = h("button.pill", { type: "button", onclick: () => setChildren(start) }, "Done");
+  const every = h("button.pill.main", { type: "button", onclick: () => withBusy(every, follow) }, "Follow all");
+  const close = h("button.pill", { type: "button", onclick: () => withBusy(close, finish) }, "Done");
   setChildren(start, h("section.card.start", { "aria-labelledby": "start" },
-    h("h2", { id: "start" }, "Follow users to fill your timeline"),
+    h("h2", { id: "start" }, title),
     h("ul.people", null, ...found.map(({ node }) => node)),
-    h("div.below", null, all, done)));
+    h("div.below", null, every, close)));
+
+  function finish() {
+    setChildren(start);
+    return done?.();
+  }
 
   /** Follows the remaining users, then loads their posts once. */
   async function follow() {
     quiet = true;
     for (const { button } of found) await button.press();
     setChildren(start);
-    await feed.load();
+    await (all ?? done)?.();
   }
 }
 

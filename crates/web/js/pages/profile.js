@@ -10,6 +10,7 @@ import { live } from "../live.js";
 import { article } from "../post.js";
 import { face, profile, relation as related, relationButton, remember, userItem } from "../people.js";
 import { say, withBusy } from "../say.js";
+import { forgetRanking } from "./for-you.js";
 import { answers } from "./notifications.js";
 import { reload } from "../route.js";
 import { become, isSession, logOut, whoami } from "../session.js";
@@ -130,11 +131,13 @@ function limits(person, { muting }) {
     if (muting) await ask("DELETE", path("mutes"));
     else await ask("PUT", path("mutes"), { json: {} });
     say(muting ? `@${person.handle} is not muted.` : `@${person.handle} is muted.`);
+    forgetRanking();
     reload();
   }
   async function block() {
     await ask("PUT", path("blocks"));
     say(`@${person.handle} is blocked.`);
+    forgetRanking();
     reload();
   }
   const question = h("div");
