@@ -34,7 +34,7 @@ const FEATURES = {
   group: ["Popular among users with your interests", yes],
   language: ["In a language that you use", yes],
   new_author: ["The author has few posts so far", yes],
-  shown: ["Times shown to you in the last minutes"],
+  seen: ["Times you have seen it"],
   random: ["Random number"],
 };
 
