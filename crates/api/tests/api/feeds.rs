@@ -354,10 +354,10 @@ fn a_stored_feed_replaces_a_built_in_one_until_it_is_deleted() {
     let file = "[feeds.fixed]\nsources = { popular = 9 }\nscore = \"1\"";
     let feeds = api::Feeds::parse(file).unwrap();
     let server = TestServer::start(edge::Access::Open, |_, options| options.feeds = feeds);
-    server.register(&["ada", "bob"]);
-    for n in 0..2 {
-        publish(&server, "bob", &json!({"text": format!("post {n}")}));
-    }
+    server.register(&["ada", "bob", "cyd"]);
+    publish(&server, "bob", &json!({"text": "post 0"}));
+    let liked = publish(&server, "bob", &json!({"text": "post 1"}));
+    put(&server, &format!("/v1/users/@cyd/favourites/{liked}"));
     let set =
         |name: &str, feed: &Value| server.with_json("PUT", &format!("/v1/feeds/{name}"), &[], feed);
     let delete = |name: &str| server.send("DELETE", &format!("/v1/feeds/{name}"), &[], b"").status;
@@ -365,16 +365,16 @@ fn a_stored_feed_replaces_a_built_in_one_until_it_is_deleted() {
         let page = server.get(&format!("/v1/users/@ada/feeds/{name}")).json();
         shown(&page).into_iter().map(|(text, _)| text).collect::<Vec<_>>()
     };
-    let oldest_first = json!({"sources": {"popular": 10}, "score": "age", "names_users": false});
+    let unpopular = json!({"sources": {"popular": 10}, "score": "-likes", "names_users": false});
     assert_eq!(texts("popular"), ["post 1", "post 0"]);
     for name in ["popular", "mine"] {
-        assert_eq!(set(name, &oldest_first).status, 204, "{name}");
+        assert_eq!(set(name, &unpopular).status, 204, "{name}");
         assert_eq!(texts(name), ["post 0", "post 1"], "{name}");
     }
     let posts = json!({"feed": "mine", "posts": ["7"]});
     assert_eq!(server.post("/v1/users/@ada/rank", &posts).status, 200);
 
-    let full = json!({"sources": {"popular": 10}, "score": "age", "per_author_max": 0,
+    let full = json!({"sources": {"popular": 10}, "score": "-likes", "per_author_max": 0,
                       "explore": 0.0, "names_users": false});
     let view = |name: &str, source: &str| {
         let found = server.get(&format!("/v1/feeds/{name}")).json();
@@ -392,8 +392,8 @@ fn a_stored_feed_replaces_a_built_in_one_until_it_is_deleted() {
 
     let definition = |score: &str| json!({"sources": {"popular": 10}, "score": score});
     for (name, feed, status, code) in [
-        ("fixed", oldest_first.clone(), 409, "feed_in_file"),
-        ("Fixed", oldest_first.clone(), 422, "bad_feed_name"),
+        ("fixed", unpopular.clone(), 409, "feed_in_file"),
+        ("Fixed", unpopular.clone(), 422, "bad_feed_name"),
         ("x", definition("1 + lieks"), 422, "bad_feed"),
         ("x", json!({"sources": {}, "score": "1"}), 422, "bad_feed"),
         ("x", json!({"sources": {"friends": 5}, "score": "1"}), 422, "bad_feed"),
