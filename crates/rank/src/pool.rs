@@ -1,6 +1,6 @@
 //! Candidates of a ranking, collected within the quotas of their sources.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::expression::Features;
 use crate::feeds::{Feed, SOURCES, Source};
@@ -54,7 +54,9 @@ impl Pool {
     #[must_use]
     pub fn new(feed: &Feed) -> Self {
         let left = Source::ALL.map(|source| feed.quota(source));
-        Self { left, is_closed: false, candidates: Vec::new(), places: HashMap::new() }
+        let max = left.iter().sum();
+        let (candidates, places) = (Vec::with_capacity(max), HashMap::with_capacity(max));
+        Self { left, is_closed: false, candidates, places }
     }
 
     /// Creates a pool of given posts with their authors. The sources of the feed add no others.
@@ -98,6 +100,15 @@ impl Pool {
         self.candidates.last_mut()
     }
 
+    /// Adds a source to a candidate; returns false if the post is not one.
+    pub fn offer_again(&mut self, source: Source, post: u64) -> bool {
+        let known = self.places.get(&post).and_then(|place| self.candidates.get_mut(*place));
+        known.is_some_and(|known| {
+            known.sources.insert(source);
+            true
+        })
+    }
+
     /// Candidates in the order in which they were added.
     #[must_use]
     pub fn into_candidates(self) -> Vec<Candidate> {
@@ -116,6 +127,7 @@ mod tests {
         let mut pool = Pool::new(Feeds::parse(file).unwrap().named("x").unwrap());
         assert!(pool.offer(Source::Following, (1, 7)).is_some());
         assert!(pool.offer(Source::Popular, (1, 7)).is_some(), "again");
+        assert!(pool.offer_again(Source::Groups, 1) && !pool.offer_again(Source::Groups, 9));
         assert!(pool.offer(Source::Following, (2, 7)).is_some());
         assert!(pool.offer(Source::Following, (3, 7)).is_none(), "the quota is used up");
         assert!(pool.has_room(Source::Popular) && !pool.has_room(Source::Following));
@@ -125,6 +137,7 @@ mod tests {
         assert_eq!(candidates.iter().map(|it| it.post).collect::<Vec<_>>(), [1, 2, 3]);
         let has = |at: usize, source| candidates[at].sources.contains(source);
         assert!(has(0, Source::Following) && has(0, Source::Popular) && !has(1, Source::Popular));
+        assert!(has(0, Source::Groups) && !has(1, Source::Groups));
     }
 
     #[test]

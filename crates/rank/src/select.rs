@@ -1,6 +1,6 @@
 //! Order of the candidates: by score, with at most some posts of each author, and with places for exploration.
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::feeds::{Feed, Source};
 use crate::pool::Candidate;
@@ -27,24 +27,27 @@ pub fn rank(feed: &Feed, candidates: &[Candidate]) -> Vec<Ranked> {
     let score = |candidate: &Candidate| feed.score.value(&candidate.features);
     let mut best: Vec<_> = candidates.iter().map(score).enumerate().collect();
     let id = |at: usize| candidates.get(at).map_or(0, |candidate| candidate.post);
-    best.sort_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then(id(*b).cmp(&id(*a))));
+    best.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then(id(*b).cmp(&id(*a))));
     let is_new = |at: usize| {
         candidates.get(at).is_some_and(|candidate| candidate.sources.contains(Source::NewAuthors))
     };
     let new: Vec<_> = best.iter().copied().filter(|(at, _)| is_new(*at)).collect();
 
     let per_author_max = if feed.per_author_max == 0 { usize::MAX } else { feed.per_author_max };
-    let (mut of_author, mut taken) = (HashMap::<u32, usize>::new(), HashSet::new());
+    let mut of_author = HashMap::<u32, usize>::with_capacity(candidates.len());
+    let mut taken = vec![false; candidates.len()];
     // Whether a candidate gets the next place. A refused candidate is never accepted later.
     let mut accepts = |at: usize| {
-        let Some(candidate) = candidates.get(at).filter(|_| !taken.contains(&at)) else {
+        let Some((candidate, taken)) =
+            candidates.get(at).zip(taken.get_mut(at)).filter(|(_, taken)| !**taken)
+        else {
             return false;
         };
         let count = of_author.entry(candidate.author).or_default();
         let accepted = *count < per_author_max;
         if accepted {
             *count += 1;
-            taken.insert(at);
+            *taken = true;
         }
         accepted
     };

@@ -108,7 +108,7 @@ fn place(text: &str) -> Option<RankedPlace> {
 impl Reads for Asked {
     fn describe(inputs: &mut Inputs) {
         described::page(inputs);
-        let text = "1 adds the score and the features of each post to a new ranking.";
+        let text = "1 adds the score and the features of each post when the page is read.";
         inputs.number_or("explain", text, 0..=1, Some(0));
     }
 }

@@ -434,6 +434,37 @@ fn an_explained_ranking_has_the_features_and_the_score_that_follows_from_them() 
     let unnamed = json!({"kind": "liked_by_followed", "users": [], "others": 1});
     assert_eq!(items[0]["reasons"], json!([unnamed]));
     assert!(server.get("/v1/users/@ada/feeds/mine").json()["items"][0].get("features").is_none());
+
+    // A later page can be explained too.
+    let first = server.get("/v1/users/@ada/feeds/mine?limit=1").json();
+    let next = first["next"].as_str().unwrap();
+    let page = server.get(&format!("{path}&limit=1&cursor={next}")).json();
+    assert_eq!(page["items"][0]["score"], 1.0, "{page}");
+}
+
+#[test]
+fn posts_leave_the_later_pages_when_the_user_unfollows_who_brought_them() {
+    let server = world();
+    let post = |user, text: &str, is_sensitive| {
+        publish(&server, user, &json!({"text": text, "sensitive": is_sensitive}))
+    };
+    for (user, post) in [
+        ("bob", post("dan", "boosted by Bob", false)),
+        ("cyd", post("gus", "boosted by Cyd", true)),
+    ] {
+        put(&server, &format!("/v1/users/@{user}/boosts/{post}"));
+    }
+    post("bob", "by Bob", false);
+    post("bob", "sensitive by Bob", true);
+    post("cyd", "by Cyd", true);
+    let path = "/v1/users/@ada/feeds/following";
+    let first = server.get(&format!("{path}?limit=1")).json();
+    assert_eq!(shown(&first), [("by Cyd".to_owned(), "followed".to_owned())]);
+    server.send("DELETE", "/v1/users/@ada/following/@bob", &[], b"");
+    let next = first["next"].as_str().unwrap();
+    let rest = server.get(&format!("{path}?cursor={next}")).json();
+    let reasons = "at_home liked_by_followed".to_owned();
+    assert_eq!(shown(&rest), [("boosted by Cyd".to_owned(), reasons)]);
 }
 
 #[test]

@@ -139,7 +139,7 @@ async fn suggested(
 ) -> Result<Response, ApiError> {
     let limit = limit(fields, 40, 80)?;
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
-        list(node.suggested(me).into_iter().take(limit), |user| entity(entities.account(user)?))
+        list(node.suggested(me, limit).into_iter(), |user| entity(entities.account(user)?))
     };
     Ok(answers::json(state.entities_long(Some(me), read).await?))
 }

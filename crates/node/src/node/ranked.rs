@@ -1,35 +1,46 @@
 //! Ranked feeds: the thread that keeps their view current, and pages of a feed with reasons.
 //!
-//! The first read of a ranked feed loads the view and starts the thread, so a server on which nobody reads one does no
-//! work for them. A read shows all earlier changes, unless there are too many.
+//! The first read of a ranked feed loads the newest posts into the view and starts the thread, which loads the others;
+//! so a server on which nobody reads one does no work for them. A read shows all earlier changes, unless there are too
+//! many.
 //!
 //! **Invariant:** a page has only posts that [`Viewer::wanted`] accepts when the page is read, and no direct posts. A
 //! post by an author whom the viewer does not follow is public; unless a followed user boosted it or it has a followed
 //! hashtag, it is also not sensitive, without a warning, and by an author who may be suggested to others.
 //!
-//! The users and hashtags of a reason are checked when the page is read; the other reasons are as of the ranking.
+//! Whether the viewer follows the author, whether the post is still in the home timeline, and the users and hashtags of
+//! a reason are checked when the page is read; the other reasons are as of the ranking.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod feedback;
+mod reasons;
+mod stored;
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use feed::limits::PAGE_MAX;
-use feed::{Facts, Page, PageOf, Post, PostId, Reaction, Tag, UserId, Viewer, Visibility};
+use feed::{Facts, Page, PageOf, PostCounts, PostId, UserId, Viewer, Visibility};
 use hashbrown::{HashMap, HashSet};
-use rank::{Feature, Features, Feed, Feeds, Source, rank};
+use rank::{Candidate, Feature, Features, Feed, Feeds, Ranked, Source, Sources, rank};
 use rows::{SetTable, Span};
 use store::{Store, unless_unreadable};
 
+use self::feedback::less;
+pub use self::reasons::Reason;
+use self::reasons::{PageReader, may_be_suggested};
 use super::Node;
 use crate::shared::Shared;
 use crate::threads::spawn;
-use crate::views::ranked::{AtHome, Item, Likers, Snapshot, Taste, language_number, tag_number};
-use feedback::{Feedback, less};
+use crate::views::ranked::{AtHome, Item, Snapshot, Taste, tag_number};
 
 /// Interval of the thread.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of pages of the home timeline that are read for candidates.
 const HOME_PAGES_MAX: usize = 3;
+/// Number of candidates of the home timeline from which on no further page is read: only the first is in memory.
+const ENOUGH_AT_HOME: usize = 25;
 /// Maximum number of candidates of the home timeline by one author or boosted by one user, in feeds that limit the posts
 /// of an author to fewer.
 const AT_HOME_PER_USER: usize = 4;
@@ -45,7 +56,7 @@ pub struct RankedPage {
     pub place: Option<RankedPlace>,
     /// Maximum number of posts.
     pub limit: usize,
-    /// Whether a new ranking keeps the features of its posts.
+    /// Whether the posts have their scores and features.
     pub explains: bool,
 }
 
@@ -65,34 +76,8 @@ pub struct RankedPost {
     pub post: PostId,
     /// Reasons for the post, the most personal first; at least one.
     pub reasons: Vec<Reason>,
-    /// Score and features, if they were kept.
+    /// Score and features when the page is read, if requested.
     pub explained: Option<(f32, Features)>,
-}
-
-/// Reason why a post is in a feed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The viewer follows the author.
-    Followed,
-    /// A followed user boosted the post, so that it is in the home timeline, or the post has a followed hashtag.
-    AtHome,
-    /// Followed users favourited or boosted the post.
-    LikedByFollowed {
-        /// Some of them; empty if the feed names no users.
-        users: Vec<UserId>,
-        /// Number of further users.
-        others: u32,
-    },
-    /// The post is popular and has a hashtag that the viewer follows or uses.
-    Hashtag(Tag),
-    /// The post is popular in an interest group of the viewer.
-    Group,
-    /// The post is popular in its language, which the viewer uses.
-    PopularInLanguage(String),
-    /// The post is popular.
-    Popular,
-    /// The author has few posts.
-    NewAuthor,
 }
 
 impl Node {
@@ -106,30 +91,72 @@ impl Node {
         page: &RankedPage,
     ) -> Option<(Vec<RankedPost>, Option<RankedPlace>)> {
         self.catch_up_ranked();
-        let viewer = self.viewer(Some(user));
+        let (viewer, now_ms) = (self.viewer(Some(user)), self.now_ms());
         let snapshots = self.views().ranked.snapshots();
         let (snapshot, start) = match page.place {
-            Some(place) => (snapshots.get(user, name, place.snapshot)?, place.index),
-            None => {
-                (snapshots.keep(self.ranking(&viewer, user, (name, feed), None, page.explains)), 0)
-            }
+            Some(place) => (snapshots.get(user, name, place.snapshot, now_ms)?, place.index),
+            None => (snapshots.keep(self.ranking(&viewer, user, (name, feed), None).0), 0),
         };
-        let feedback = Feedback::of(viewer.facts(), user);
-        let (mut posts, mut index) = (Vec::new(), start);
-        for item in snapshot.items.get(start..).unwrap_or_default() {
-            if posts.len() == page.limit {
-                break;
-            }
-            let features = snapshot.features.get(index).map(|features| (item.score, *features));
+        let home = self.views().home_authors(viewer.facts(), user);
+        let reader = PageReader::new(&viewer, (user, feed), &snapshot, home);
+        let (mut posts, mut sources, mut index) = (Vec::new(), Vec::new(), start);
+        while posts.len() < page.limit
+            && let Some(item) = snapshot.item(index)
+        {
             index += 1;
-            let reasons = reasons(&viewer, (user, feed, &feedback), item, &snapshot);
-            if let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) {
-                posts.push(RankedPost { post: item.post, reasons, explained: features });
+            let reasons = reader.reasons(&item).filter(|reasons| !reasons.is_empty());
+            if let Some(reasons) = reasons {
+                posts.push(RankedPost { post: item.post, reasons, explained: None });
+                sources.push(item.sources);
             }
         }
-        snapshot.read.fetch_max(index, Ordering::Relaxed);
+        if page.explains {
+            self.explain(&viewer, (user, feed), &mut posts, &sources);
+        }
+        snapshot.has_read(index);
         let place = RankedPlace { snapshot: snapshot.number, index };
-        Some((posts, Some(place).filter(|_| index < snapshot.items.len())))
+        Some((posts, Some(place).filter(|_| index < snapshot.len())))
+    }
+
+    /// Adds scores and features to posts, whose sources are `sources`.
+    fn explain(
+        &self,
+        viewer: &Viewer<'_, Store>,
+        (user, feed): (UserId, &Feed),
+        posts: &mut [RankedPost],
+        sources: &[Sources],
+    ) {
+        let facts = viewer.facts();
+        let now_ms = self.now_ms();
+        let mut taste = self.taste(viewer, user, now_ms);
+        let view = &self.views().ranked;
+        let ids: Vec<_> = posts.iter().map(|found| found.post).collect();
+        // Posts that the view does not have are from the home timeline.
+        taste.home = self.at_home(user, &ids);
+        let candidate = |(found, sources): (&RankedPost, &Sources)| {
+            let author = facts.post(found.post)?.author;
+            let (post, features) = (found.post.0, Features::default());
+            Some(Candidate { post, author: author.0, sources: *sources, features })
+        };
+        let mut candidates: Vec<_> = posts.iter().zip(sources).filter_map(candidate).collect();
+        view.describe(&mut candidates, &taste);
+        self.set_seen(&mut candidates, (user, now_ms));
+        for Candidate { post, features, .. } in candidates {
+            let found = posts.iter_mut().find(|found| found.post.0 == post);
+            if let Some(found) = found {
+                found.explained = Some((feed.score().value(&features) as f32, features));
+            }
+        }
+    }
+
+    /// Sets the feature `seen`.
+    fn set_seen(&self, candidates: &mut [Candidate], (user, now_ms): (UserId, u64)) {
+        let posts = candidates.iter().map(|candidate| PostId(candidate.post));
+        let seen = self.views().ranked.seen_by(user, posts, now_ms);
+        for candidate in candidates {
+            let count = seen.get(&PostId(candidate.post)).copied().unwrap_or_default();
+            candidate.features.set(Feature::Seen, count.into());
+        }
     }
 
     /// Ranks posts with the score and the diversity of a feed, with score and features of each: the first
@@ -143,12 +170,13 @@ impl Node {
     ) -> Vec<RankedPost> {
         self.catch_up_ranked();
         let viewer = self.viewer(Some(user));
-        let ranking = self.ranking(&viewer, user, (name, feed), Some(posts), true);
-        let feedback = Feedback::of(viewer.facts(), user);
-        let items = ranking.items.iter().zip(&ranking.features);
-        let ranked = items.filter_map(|(item, features)| {
-            let reasons = reasons(&viewer, (user, feed, &feedback), item, &ranking)?;
-            Some(RankedPost { post: item.post, reasons, explained: Some((item.score, *features)) })
+        let (ranking, explained) = self.ranking(&viewer, user, (name, feed), Some(posts));
+        let home = self.views().home_authors(viewer.facts(), user);
+        let reader = PageReader::new(&viewer, (user, feed), &ranking, home);
+        let items = (0..ranking.len()).filter_map(|place| ranking.item(place));
+        let ranked = items.zip(explained).filter_map(|(item, explained)| {
+            let (post, reasons) = (item.post, reader.reasons(&item)?);
+            Some(RankedPost { post, reasons, explained: Some(explained) })
         });
         ranked.collect()
     }
@@ -171,24 +199,32 @@ impl Node {
         posts
     }
 
-    /// Returns users whom `user` may want to follow: the authors of the posts in the built-in feed `explore`, in its
-    /// order. May block.
+    /// Returns at most `max` users whom `user` may want to follow: the authors of the posts in the built-in feed
+    /// `explore`, in its order. May block.
     #[must_use]
-    pub fn suggested(&self, user: UserId) -> Vec<UserId> {
+    pub fn suggested(&self, user: UserId, max: usize) -> Vec<UserId> {
         static FEEDS: LazyLock<Feeds> = LazyLock::new(Feeds::default);
         const FEED: &str = "explore";
         self.catch_up_ranked();
         let Some(feed) = FEEDS.named(FEED) else { unreachable!("it is built in") };
         let viewer = self.viewer(Some(user));
         let facts = viewer.facts();
-        let ranking = self.ranking(&viewer, user, (FEED, feed), None, false);
-        let authors = ranking.items.iter().filter_map(|item| {
+        let ranking = self.ranking(&viewer, user, (FEED, feed), None).0;
+        let items = (0..ranking.len()).filter_map(|place| ranking.item(place));
+        let authors = items.filter_map(|item| {
             let post = facts.post(item.post).filter(|post| viewer.wanted(post))?;
             let author = post.author;
             let is_known = facts.follows(user, author) || facts.requests(user, author);
             (!is_known && may_be_suggested(facts, &post)).then_some(author)
         });
-        authors.collect()
+        authors.take(max).collect()
+    }
+
+    /// Loads the view for ranked feeds completely, for tests. A server does that in the background after the first read
+    /// of a ranked feed. Blocks.
+    pub fn load_ranked(&self) {
+        self.catch_up_ranked();
+        load(&self.shared);
     }
 
     /// Applies all changes so far to the view. Starts the thread that does so from now on, unless it runs.
@@ -205,21 +241,6 @@ impl Node {
         self.threads.lock().others.push(thread);
     }
 
-    /// Authors and counts of given posts by others that are neither direct nor deleted.
-    fn given(&self, user: UserId, posts: &[PostId]) -> Vec<AtHome> {
-        let found = self.views().ranked.authors(posts).into_iter();
-        let found = found.filter_map(|(id, author)| self.at_home(id, author));
-        found.filter(|it| it.author != user).collect()
-    }
-
-    /// Candidate for a post of a timeline, with the author if it is a recent public post.
-    fn at_home(&self, id: PostId, author: Option<UserId>) -> Option<AtHome> {
-        match author {
-            Some(author) => Some(AtHome { post: id, author, booster: None, counts: None }),
-            None => outsider(self.facts(), id),
-        }
-    }
-
     /// Posts of the home timeline up to the quota of the feed, newest first, of which a few are by one author or boosted
     /// by one user if the feed limits the posts of an author. So users who write much displace nobody: if the newest
     /// page has too few, the next ones are read.
@@ -232,13 +253,11 @@ impl Node {
         let (mut found, mut counts) = (Vec::new(), HashMap::<UserId, usize>::new());
         let mut page = Page::newest(quota.min(PAGE_MAX));
         for _ in 0..HOME_PAGES_MAX {
-            if found.len() >= quota {
+            if found.len() >= quota.min(ENOUGH_AT_HOME) {
                 break;
             }
             let PageOf { items, next } = self.home_ids(user, &page);
-            for (id, author) in self.views().ranked.authors(&items) {
-                let at_home = self.at_home(id, author).filter(|it| it.author != user);
-                let Some(at_home) = at_home else { continue };
+            for at_home in self.at_home(user, &items) {
                 let users = [Some(at_home.author), at_home.booster.filter(|it| *it != user)];
                 let users = users.into_iter().flatten();
                 let has_enough =
@@ -256,78 +275,101 @@ impl Node {
         found
     }
 
-    /// Ranks the candidates of a feed, or given posts.
+    /// Reads posts of the home timeline, without those of the user, direct and deleted ones.
+    fn at_home(&self, user: UserId, items: &[PostId]) -> Vec<AtHome> {
+        let (facts, view) = (self.facts(), &self.views().ranked);
+        let (mut found, mut others) = (Vec::with_capacity(items.len()), Vec::new());
+        for (post, author) in view.authors(items) {
+            let at_home = match author {
+                Some(author) => Some(AtHome { post, author, booster: None, counts: None }),
+                None => outsider(facts, post),
+            };
+            let Some(at_home) = at_home.filter(|it| it.author != user) else { continue };
+            if author.is_none() {
+                others.push(at_home.post);
+            }
+            found.push(at_home);
+        }
+        // The view has the counts of all other posts.
+        let unknown = view.authors(&others).into_iter().filter(|(_, author)| author.is_none());
+        let unknown: HashSet<_> = unknown.map(|(post, _)| post).collect();
+        for at_home in found.iter_mut().filter(|it| unknown.contains(&it.post)) {
+            let PostCounts { favourites, boosts, .. } = facts.post_counts(at_home.post);
+            at_home.counts = Some([favourites, boosts, 0]);
+        }
+        found
+    }
+
+    /// Facts about a viewer, without the home timeline.
+    fn taste(&self, viewer: &Viewer<'_, Store>, user: UserId, now_ms: u64) -> Taste {
+        let facts = self.facts();
+        let read = |span| self.views().posts_by(facts, user, span);
+        let own = Span::below(None, OWN_READ).map_or_else(Vec::new, read);
+        let (home, follows_tags) = self.views().home_authors(facts, user);
+        let tags = if follows_tags { facts.followed_tags(user) } else { Vec::new() };
+        Taste {
+            viewer: user,
+            hidden: hidden(viewer, user),
+            not_interested: facts.not_interested(user),
+            less: less(facts, user, &self.views().ranked),
+            following: home.users,
+            tags: tags.iter().map(|followed| tag_number(&followed.tag)).collect(),
+            own: own.into_iter().map(|(post, _)| post).collect(),
+            home: Vec::new(),
+            is_given: false,
+            now_ms,
+        }
+    }
+
+    /// Ranks the candidates of a feed, or given posts, of which it also returns scores and features.
     fn ranking(
         &self,
         viewer: &Viewer<'_, Store>,
         user: UserId,
         (name, feed): (&str, &Feed),
         given: Option<&[PostId]>,
-        explains: bool,
-    ) -> Snapshot {
-        let facts = self.facts();
-        let (now_ms, view) = (self.now_ms(), &self.views().ranked);
+    ) -> (Snapshot, Vec<(f32, Features)>) {
+        let now_ms = self.now_ms();
         let home = match given {
-            Some(posts) => self.given(user, posts),
+            Some(posts) => self.at_home(user, posts),
             None => self.candidates_at_home(user, feed),
         };
-        let own =
-            Span::below(None, OWN_READ).map_or_else(Vec::new, |span| facts.posts_by(user, span));
-        let taste = Taste {
-            viewer: user,
-            hidden: hidden(viewer, user),
-            not_interested: facts.not_interested(user),
-            less: less(facts, user, view),
-            following: facts.home_authors(user).users.to_vec(),
-            tags: facts
-                .followed_tags(user)
-                .iter()
-                .map(|followed| tag_number(&followed.tag))
-                .collect(),
-            own: own.into_iter().map(|(post, _)| post).collect(),
-            home,
-            is_given: given.is_some(),
-            now_ms,
-        };
-        let mut gathered = view.gather(feed, &taste);
-        gathered.candidates.retain(|found| viewer.wants_public_by(UserId(found.author)));
-        let posts = gathered.candidates.iter().map(|candidate| PostId(candidate.post));
-        let seen = view.seen_by(user, posts);
-        for candidate in &mut gathered.candidates {
-            let count = seen.get(&PostId(candidate.post)).copied().unwrap_or_default();
-            candidate.features.set(Feature::Seen, count.into());
+        let is_given = given.is_some();
+        let taste = Taste { home, is_given, ..self.taste(viewer, user, now_ms) };
+        let mut gathered = self.views().ranked.gather(feed, &taste);
+        if !viewer.hides_no_author() {
+            // Of users with very many blocks, and of authors who are disabled.
+            gathered.candidates.retain(|found| viewer.wants_public_by(UserId(found.author)));
         }
+        self.set_seen(&mut gathered.candidates, (user, now_ms));
+        let boosters = taste.home.iter().filter_map(|it| Some((it.post, it.booster?)));
+        let boosters: HashMap<_, _> = boosters.collect();
         let candidates = &gathered.candidates;
-        let (mut items, mut features, mut likers) = (Vec::new(), Vec::new(), Vec::new());
-        for ranked in rank(feed, candidates) {
-            let Some(found) = candidates.get(ranked.candidate) else { continue };
+        let item = |ranked: Ranked| {
+            let found = candidates.get(ranked.candidate)?;
             let post = PostId(found.post);
-            let (score, sources, explores) = (ranked.score as f32, found.sources, ranked.explores);
-            items.push(Item { post, score, sources, explores });
-            likers.extend(gathered.likers.get(&post).map(|of| (post, *of)));
-            if explains {
-                features.push(found.features);
-            }
-        }
-        likers.sort_unstable_by_key(|(post, _)| *post);
-        let (feed, tags) = (name.into(), gathered.tags.into_iter().collect());
-        Snapshot {
-            user,
-            feed,
-            number: 0,
-            made_ms: now_ms,
-            items,
-            read: AtomicUsize::new(0),
-            likers,
-            tags,
-            features,
-        }
+            Some(Item {
+                post,
+                sources: found.sources,
+                explores: ranked.explores,
+                likers: gathered.likers(post),
+                booster: boosters.get(&post).copied(),
+            })
+        };
+        let ranked = rank(feed, candidates);
+        let explained = ranked.iter().filter(|_| is_given).filter_map(|ranked| {
+            Some((ranked.score as f32, candidates.get(ranked.candidate)?.features))
+        });
+        let explained = explained.collect();
+        let items: Vec<_> = ranked.into_iter().filter_map(item).collect();
+        (Snapshot::new(user, name, (&items, gathered.tags), now_ms), explained)
     }
 }
 
-/// Keeps the view current until the node stops. Unreadable rows are left out.
+/// Loads the view, and keeps it current until the node stops. Unreadable rows are left out.
 fn follow(shared: &Shared) {
     let mut next = 0;
+    load(shared);
     while !shared.stopped() {
         unless_unreadable(|| {
             let (facts, views) = (Facts::new(&shared.store), &shared.views);
@@ -338,118 +380,30 @@ fn follow(shared: &Shared) {
     }
 }
 
+fn load(shared: &Shared) {
+    let (facts, now_ms) = (Facts::new(&shared.store), shared.time.now_ms());
+    unless_unreadable(|| shared.views.load_ranked(facts, now_ms, || shared.stopped()));
+}
+
 /// Users whose posts the viewer may not see or does not want.
 fn hidden(viewer: &Viewer<'_, Store>, user: UserId) -> HashSet<UserId> {
     if viewer.has_no_blocks_or_mutes() {
         return HashSet::new();
     }
     let span = Span { limit: HIDDEN_READ, ..Span::ALL };
-    let tables = [SetTable::Blocks, SetTable::BlockedBy, SetTable::Mutes].into_iter();
-    let users = tables.flat_map(|table| viewer.facts().users_in(table, user, span));
-    users.filter(|other| !viewer.wants_public_by(*other)).collect()
+    let users = |table| viewer.facts().users_in(table, user, span).into_iter();
+    // A mute may be over.
+    let muted = users(SetTable::Mutes).filter(|other| !viewer.wants_public_by(*other));
+    users(SetTable::Blocks).chain(users(SetTable::BlockedBy)).chain(muted).collect()
 }
 
-/// Reads a post of the home timeline that is not a recent public post; `None` if it is direct or deleted.
+/// Reads a post of the home timeline that is not a recent public post, without its counts; `None` if it is direct or
+/// deleted.
 fn outsider(facts: Facts<'_, Store>, id: PostId) -> Option<AtHome> {
     let found = facts.post(id).filter(|post| post.visibility != Visibility::Direct)?;
     let (author, post, booster) = match &found.boost {
         Some(boost) => (boost.author, boost.post, Some(found.author)),
         None => (found.author, id, None),
     };
-    let counts = facts.post_counts(post);
-    Some(AtHome { post, author, booster, counts: Some([counts.favourites, counts.boosts, 0]) })
+    Some(AtHome { post, author, booster, counts: None })
 }
-
-/// Reasons for a post that the viewer may see in a feed, if there are any; `None` if the viewer may not see it there.
-fn reasons(
-    viewer: &Viewer<'_, Store>,
-    (user, feed, feedback): (UserId, &Feed, &Feedback),
-    item: &Item,
-    snapshot: &Snapshot,
-) -> Option<Vec<Reason>> {
-    let facts = viewer.facts();
-    let post = facts.post(item.post).filter(|post| viewer.wanted(post))?;
-    if feedback.hides(facts, user, (item, &post)) {
-        return None;
-    }
-    let is_followed = facts.follows(user, post.author);
-    let is_at_home = item.sources.contains(Source::Following);
-    let is_shown = match (is_followed, is_at_home) {
-        (true, _) => post.visibility != Visibility::Direct,
-        (false, true) => post.visibility == Visibility::Public,
-        (false, false) => may_be_suggested(facts, &post),
-    };
-    if !is_shown {
-        return None;
-    }
-    let mut reasons = Vec::new();
-    if is_followed {
-        reasons.push(Reason::Followed);
-    } else if is_at_home {
-        reasons.push(Reason::AtHome);
-    }
-    let likers = snapshot.likers.binary_search_by_key(&item.post, |(post, _)| *post);
-    let likers = likers.ok().and_then(|place| snapshot.likers.get(place));
-    reasons.extend(likers.and_then(|(_, of)| liked(viewer, (user, feed), item.post, of)));
-    let tag = post.tags().into_iter().find(|tag| snapshot.tags.contains(&tag_number(tag)));
-    reasons.extend(
-        tag.filter(|_| item.sources.contains(Source::FollowedHashtags)).map(Reason::Hashtag),
-    );
-    if item.sources.contains(Source::Groups) {
-        reasons.push(Reason::Group);
-    }
-    let language = post.language.as_ref().filter(|language| language_number(language) != 0);
-    let language = language.filter(|_| item.sources.contains(Source::PopularInLanguage));
-    reasons.extend(language.map(|language| Reason::PopularInLanguage(language.as_str().into())));
-    if item.sources.contains(Source::Popular) {
-        reasons.push(Reason::Popular);
-    }
-    if item.explores || item.sources.contains(Source::NewAuthors) {
-        reasons.push(Reason::NewAuthor);
-    }
-    Some(reasons)
-}
-
-/// Whether a post may be shown to users who do not follow its author.
-fn may_be_suggested(facts: Facts<'_, Store>, post: &Post) -> bool {
-    let is_plain = post.visibility == Visibility::Public
-        && post.boost.is_none()
-        && !post.sensitive
-        && post.warning.as_str().is_empty();
-    is_plain && facts.user(post.author).is_some_and(|author| !author.undiscoverable)
-}
-
-/// Reason with the followed users who still react to the post and whom the viewer wants to see.
-fn liked(
-    viewer: &Viewer<'_, Store>,
-    (user, feed): (UserId, &Feed),
-    post: PostId,
-    likers: &Likers,
-) -> Option<Reason> {
-    let facts = viewer.facts();
-    let reacts = |other: UserId| {
-        [Reaction::Favourite, Reaction::Boost]
-            .into_iter()
-            .any(|reaction| facts.reaction(other, post, reaction).is_some())
-    };
-    let mut users: Vec<_> = likers.named().collect();
-    let others = likers.count.saturating_sub(users.len() as u32);
-    users.retain(|other| {
-        facts.follows(user, *other) && viewer.wants_public_by(*other) && reacts(*other)
-    });
-    if users.is_empty() {
-        return None;
-    }
-    match feed.names_users() {
-        true => Some(Reason::LikedByFollowed { users, others }),
-        false => {
-            let others = others + users.len() as u32;
-            Some(Reason::LikedByFollowed { users: Vec::new(), others })
-        }
-    }
-}
-
-mod feedback;
-mod stored;
-#[cfg(test)]
-mod tests;

@@ -92,6 +92,20 @@ impl Views {
         scan(page, both, Shown::Yes).up_to(newest.0, page)
     }
 
+    /// Returns the authors in the user's home timeline, and whether the user follows hashtags: those of the cached
+    /// timeline, or of the facts. May read the facts.
+    pub(crate) fn home_authors<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+    ) -> (HomeAuthors, bool) {
+        let timelines = self.timelines.reader();
+        match timelines.get(&user).filter(|timeline| !timeline.is_stale()) {
+            Some(timeline) => (timeline.home.clone(), timeline.follows_tags()),
+            None => (facts.home_authors(user), facts.follows_tags(user)),
+        }
+    }
+
     /// Returns a page of the home timeline without posts that only match hashtags, and caches the timeline.
     fn by_authors<R: Rows + ?Sized>(
         &self,

@@ -201,6 +201,16 @@ impl Views {
         self.ranked.catch_up(facts, &self.effects, now_ms);
     }
 
+    /// Loads the view for ranked feeds from the facts, unless `is_stopped`. May read the facts.
+    pub(crate) fn load_ranked<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        now_ms: u64,
+        is_stopped: impl Fn() -> bool,
+    ) {
+        self.ranked.load(facts, &self.effects, now_ms, is_stopped);
+    }
+
     /// Moves some users to other interest groups, from the place `next` of the table of users on. May read the facts.
     pub(crate) fn group_users<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, next: &mut usize) {
         self.ranked.group(facts, next);

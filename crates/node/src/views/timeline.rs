@@ -92,6 +92,11 @@ impl Timeline {
         self.is_stale.load(Ordering::Acquire)
     }
 
+    /// Whether the owner follows hashtags.
+    pub(super) fn follows_tags(&self) -> bool {
+        self.follows_tags
+    }
+
     fn invalidate(&self) {
         self.is_stale.store(true, Ordering::Release);
     }

@@ -2,12 +2,11 @@
 //!
 //! **Invariant:** it changes only the feeds of this user.
 
-use feed::{Facts, Post, Reaction, UserId};
-use rank::Source;
+use feed::{Facts, Post, PostId, Reaction, UserId};
 use rows::Span;
 use store::Store;
 
-use crate::views::ranked::{Item, Less, Ranked};
+use crate::views::ranked::{Less, Ranked};
 
 /// Number of posts, the last ones first, of which the viewer wants less and that are compared with candidates.
 const LESS_READ: usize = 100;
@@ -37,15 +36,16 @@ impl Feedback {
         Self { not_interested: facts.not_interested(user), has_less }
     }
 
-    /// Whether a post leaves the feeds of the user.
+    /// Whether a post leaves the feeds of the user. Posts by authors in whom the user is not interested stay if they come
+    /// from the home timeline.
     pub(super) fn hides(
         &self,
         facts: Facts<'_, Store>,
         user: UserId,
-        (item, post): (&Item, &Post),
+        (id, post): (PostId, &Post),
+        comes_from_home: bool,
     ) -> bool {
-        let is_at_home = item.sources.contains(Source::Following);
-        !is_at_home && self.not_interested.binary_search(&post.author).is_ok()
-            || self.has_less && facts.reaction(user, item.post, Reaction::Less).is_some()
+        !comes_from_home && self.not_interested.binary_search(&post.author).is_ok()
+            || self.has_less && facts.reaction(user, id, Reaction::Less).is_some()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use feed::Reaction::{Boost, Favourite};
-use feed::{Command, Done, Draft, Handle, Name, PostText, UserRef};
+use feed::{Command, Done, Draft, Handle, Name, PostText, Reaction, Tag, UserRef};
 use proptest::prelude::*;
 use rank::Feeds;
 
@@ -248,5 +248,112 @@ async fn young_accounts_count_little_whatever_they_do_and_after_a_start() {
     drop(world.node);
     let node = Node::open(&options).unwrap();
     assert_eq!(score(&node), 33.0, "after a start");
+    node.close();
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn readers_read_and_follow_the_view_while_a_new_one_is_loaded() {
+    let runtime = runtime();
+    let mut world = runtime.block_on(World::new());
+    let mut run = |step| runtime.block_on(world.run(step));
+    for user in 0..3 {
+        run(Step::Post(user, Visibility::Public, false));
+    }
+    let node = world.node.clone();
+    let views = node.views();
+    let popular = || {
+        views.catch_up_ranked(node.facts(), node.now_ms());
+        views.ranked.popular()
+    };
+    assert_eq!(popular(), []);
+    let mut world = world;
+    let posts: Vec<_> = world.posts.iter().map(|(post, _)| *post).collect();
+    let seen = std::cell::RefCell::new(Vec::new());
+    let world = std::cell::RefCell::new(&mut world);
+    // The load asks before each post, and then before each user, whether it must stop.
+    views.load_ranked(node.facts(), node.now_ms(), || {
+        if seen.borrow().len() < 2 {
+            let place = seen.borrow().len();
+            runtime.block_on(world.borrow_mut().run(Step::React(4, place, Favourite, true)));
+            seen.borrow_mut().push(popular());
+        }
+        false
+    });
+    assert_eq!(seen.take(), [vec![posts[0]], vec![posts[1], posts[0]]]);
+    assert_eq!(views.ranked.popular(), [posts[1], posts[0]], "the new view");
+    node.close();
+}
+
+#[test]
+fn the_first_ranking_after_the_load_has_interest_groups() {
+    let runtime = runtime();
+    let mut world = runtime.block_on(World::new());
+    for (a, b) in [(0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1), (3, 4), (4, 3), (5, 1), (5, 2)] {
+        runtime.block_on(world.run(Step::Follow(a, b, true)));
+    }
+    for user in [0, 1, 2, 3, 4] {
+        runtime.block_on(world.run(Step::Post(user, Visibility::Public, false)));
+    }
+    world.node.load_ranked();
+    let feeds = "[feeds.x]\nsources = { groups = 9 }\nscore = \"likes\"";
+    let feeds = Feeds::parse(feeds).unwrap();
+    let page = RankedPage { place: None, limit: 50, explains: false };
+    let feed = feeds.named("x").unwrap();
+    let (posts, _) = world.node.ranked(UserId(5), ("x", feed), &page).unwrap();
+    let found: BTreeSet<_> = posts.iter().map(|found| found.post).collect();
+    assert_eq!(found, world.posts[..3].iter().map(|(post, _)| *post).collect());
+    assert!(posts.iter().all(|found| found.reasons.contains(&Reason::Group)), "{posts:?}");
+    world.node.close();
+}
+
+#[test]
+fn a_post_of_an_unfollowed_author_stays_in_a_ranking_only_with_a_followed_hashtag() {
+    let runtime = runtime();
+    let mut world = runtime.block_on(World::new());
+    for user in 0..2 {
+        runtime.block_on(world.run(Step::Follow(5, user, true)));
+        runtime.block_on(world.run(Step::Post(user, Visibility::Public, false)));
+    }
+    let feeds = "[feeds.x]\nsources = { following = 9 }\nscore = \"-age\"";
+    let feeds = Feeds::parse(feeds).unwrap();
+    let read = |world: &World, place| {
+        let page = RankedPage { place, limit: 1, explains: false };
+        world.node.ranked(UserId(5), ("x", feeds.named("x").unwrap()), &page).unwrap()
+    };
+    let (_, place) = read(&world, None);
+    assert!(place.is_some());
+    runtime.block_on(world.run(Step::Follow(5, 0, false)));
+    assert!(read(&world, place).0.is_empty());
+    let tag = Tag::parse("gardens").unwrap();
+    let follow = Command::FollowTag { user: UserRef::Id(UserId(5)), tag, on: true };
+    runtime.block_on(world.submit(follow)).unwrap();
+    let (posts, _) = read(&world, place);
+    assert_eq!((posts[0].post, &posts[0].reasons), (world.posts[0].0, &vec![Reason::AtHome]));
+    world.node.close();
+}
+
+#[test]
+fn a_user_with_many_changes_makes_the_view_skip_none_of_others() {
+    let runtime = runtime();
+    let mut world = runtime.block_on(World::new());
+    for user in 0..2 {
+        runtime.block_on(world.run(Step::Post(user, Visibility::Public, false)));
+    }
+    let node = world.node.clone();
+    let catch_up = || node.views().catch_up_ranked(node.facts(), node.now_ms());
+    catch_up();
+    let post = world.posts[0].0;
+    let toggle = |n| {
+        let (user, reaction) = (UserRef::Id(UserId(2)), Favourite);
+        Command::React { user, post, reaction, on: n % 2 == 0 }.into()
+    };
+    runtime.block_on(node.submit_all((0..3_000).map(toggle).collect())).unwrap();
+    runtime.block_on(world.run(Step::React(3, 1, Favourite, true)));
+    catch_up();
+    assert_eq!(node.views().ranked.popular(), [world.posts[1].0]);
     node.close();
 }

@@ -1,23 +1,19 @@
 //! Events of the view, made of effects and the facts. Each event has the present counts, so that applying it twice
 //! changes nothing.
 
-use feed::post_lists::PublicList;
 use feed::{
-    Act, Effect, Facts, Post, PostChange, PostCounts, PostId, Reaction, UserChange, UserId,
-    Visibility,
+    Act, Effect, Facts, Post, PostChange, PostId, Reaction, UserChange, UserId, Visibility,
 };
+use hashbrown::HashMap;
 use rows::{Rows, Span};
 
-use super::recent::{Recent, TAGS_MAX, YOUNG_EXTRA, language_number, tag_number};
+use super::languages::language_number;
+use super::recent::{Recent, TAGS_MAX, YOUNG_EXTRA, tag_number};
 
 /// Maximum number of replies that are read to count the users who replied.
 const REPLIES_READ: usize = 100;
-/// Maximum number of reactions of a post that are read when the view is loaded.
-const REACTIONS_LOADED: usize = 64;
 /// Maximum number of reactions of a kind that are read to count those by young accounts, and by others if these are many.
 const REACTIONS_COUNTED: usize = 64;
-/// Number of posts that are read at a time when the view is loaded.
-const LOADED_AT_ONCE: usize = 1_024;
 /// Number of posts up to which an author is new.
 const NEW_AUTHOR_POSTS: u32 = 10;
 /// Age up to which an account is young.
@@ -71,39 +67,69 @@ pub(super) struct Reader<'a, R: Rows + ?Sized> {
     pub(super) young_from: UserId,
 }
 
-/// Makes the events of effects. `author_of` returns the author of a recent post. Takes one from `left` for each effect
-/// that reads the facts, and ends at 0.
-pub(super) fn events<R: Rows + ?Sized>(
-    reader: &Reader<'_, R>,
-    effects: &[Effect],
-    author_of: impl Fn(PostId) -> Option<UserId>,
-    left: &mut usize,
-) -> Vec<Event> {
-    let mut events = Vec::new();
-    for effect in effects {
-        if *left == 0 {
-            break;
-        }
-        events.extend(reader.event(effect, &author_of, left));
-    }
-    events
+/// Number of effects for which the facts may still be read.
+#[derive(Default)]
+pub(super) struct Allowance {
+    left: usize,
+    /// Number of effects that were read, by the user who made the change.
+    of_user: HashMap<UserId, usize>,
+    per_user_max: usize,
 }
 
-impl<R: Rows + ?Sized> Reader<'_, R> {
-    fn event(
-        &self,
-        effect: &Effect,
-        author_of: impl Fn(PostId) -> Option<UserId>,
-        left: &mut usize,
-    ) -> Option<Event> {
+impl Allowance {
+    /// Creates an allowance of `max` effects, of which at most `per_user_max` are changes by one user.
+    pub(super) fn new(max: usize, per_user_max: usize) -> Self {
+        Self { left: max, of_user: HashMap::new(), per_user_max }
+    }
+
+    /// Takes one effect by a user from the allowance; returns false if it is used up.
+    fn take(&mut self, user: UserId) -> bool {
+        let of_user = self.of_user.entry(user).or_default();
+        let is_allowed = self.left > 0 && *of_user < self.per_user_max;
+        if is_allowed {
+            self.left -= 1;
+            *of_user += 1;
+        }
+        is_allowed
+    }
+}
+
+/// Effects of a group, which become events. Counts of a post are read once for the group, whose changes the facts show.
+pub(super) struct Group<'a, R: Rows + ?Sized, A> {
+    pub(super) reader: &'a Reader<'a, R>,
+    /// Returns the author of a recent post.
+    pub(super) author_of: A,
+    pub(super) allowance: &'a mut Allowance,
+    counted: HashMap<PostId, Counts>,
+    replied: HashMap<PostId, u16>,
+}
+
+impl<'a, R: Rows + ?Sized, A: Fn(PostId) -> Option<UserId>> Group<'a, R, A> {
+    pub(super) fn new(
+        reader: &'a Reader<'a, R>,
+        author_of: A,
+        allowance: &'a mut Allowance,
+    ) -> Self {
+        let (counted, replied) = (HashMap::new(), HashMap::new());
+        Self { reader, author_of, allowance, counted, replied }
+    }
+
+    /// Makes the event of an effect; `None` if the view does not need it, or if the facts would be read and the allowance
+    /// is used up.
+    pub(super) fn event(&mut self, effect: &Effect) -> Option<Event> {
+        let facts = self.reader.facts;
         match *effect {
             Effect::Act { user, act: Act::Reacted { post, reaction: Reaction::Favourite, on } } => {
-                let author = author_of(post)?;
-                *left -= 1;
+                let author = (self.author_of)(post)?;
+                // Counts that were read for an earlier effect of the group cost nothing.
+                let is_free = on && self.counted.contains_key(&post);
+                if !is_free && !self.allowance.take(user) {
+                    return None;
+                }
+                let counts = self.counts((post, author));
                 // A user may have favourited and boosted the post.
-                let reacts = on || self.facts.reaction(user, post, Reaction::Boost).is_some();
-                let counts = self.counts(post, author);
-                Some(Event::Reacted { user, post, is_added: reacts, counts })
+                let is_added = on || facts.reaction(user, post, Reaction::Boost).is_some();
+                Some(Event::Reacted { user, post, is_added, counts })
             }
             Effect::Post { post, change: PostChange::Deleted, listed, .. } => {
                 (!listed.is_boost()).then_some(Event::Removed(post))
@@ -111,38 +137,48 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
             Effect::Post { post, author, listed, change, .. } => {
                 let is_public = listed.visibility() == Visibility::Public;
                 let is_reply = listed.is_reply_to_other(author);
-                if change == PostChange::Edited && author_of(post).is_none()
+                if change == PostChange::Edited && (self.author_of)(post).is_none()
                     || change == PostChange::Shown
                     || !listed.visibility().is_open()
                     || !is_public && !is_reply && !listed.is_boost()
+                    || !self.allowance.take(author)
                 {
                     return None;
                 }
-                *left -= 1;
-                let found = self.facts.post(post)?;
+                let found = facts.post(post)?;
                 if let Some(boost) = &found.boost {
-                    let counts = self.counts(boost.post, author_of(boost.post)?);
+                    let of = (boost.post, (self.author_of)(boost.post)?);
+                    let counts = self.counts(of);
                     let (user, post) = (author, boost.post);
                     return Some(Event::Reacted { user, post, is_added: true, counts });
                 }
                 if is_reply {
-                    let parent = found.in_reply_to?;
-                    return Some(self.replied(parent, author_of(parent)?));
+                    let post = found.in_reply_to?;
+                    let author = (self.author_of)(post)?;
+                    let count = || self.reader.repliers(post, author);
+                    let replies = *self.replied.entry(post).or_insert_with(count);
+                    return Some(Event::Replied { post, replies });
                 }
                 Some(match change {
                     PostChange::Edited => Event::Edited { post, subjects: subjects(&found) },
-                    _ => self.posted(post, &found),
+                    _ => self.reader.posted(post, &found),
                 })
             }
             Effect::User { user, change: UserChange::Hidden | UserChange::Deleted } => {
-                *left -= 1;
                 Some(Event::Hidden(user))
             }
             _ => None,
         }
     }
 
-    fn posted(&self, id: PostId, post: &Post) -> Event {
+    fn counts(&mut self, (post, author): (PostId, UserId)) -> Counts {
+        let read = || self.reader.counts(post, author);
+        *self.counted.entry(post).or_insert_with(read)
+    }
+}
+
+impl<R: Rows + ?Sized> Reader<'_, R> {
+    pub(super) fn posted(&self, id: PostId, post: &Post) -> Event {
         let Subjects { tags, language, is_plain } = subjects(post);
         let author = post.author;
         let post = Recent {
@@ -162,25 +198,30 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
     }
 
     /// Counts the reactions to a post. Young accounts have the greatest ids, so they are found without the others.
-    fn counts(&self, post: PostId, author: UserId) -> Counts {
+    pub(super) fn counts(&self, post: PostId, author: UserId) -> Counts {
         let facts = self.facts;
         let all = facts.post_counts(post);
-        if all == PostCounts::default() {
-            return Counts::default();
-        }
-        let own = |reaction| u32::from(facts.reaction(author, post, reaction).is_some());
-        let favourites = all.favourites.saturating_sub(own(Reaction::Favourite));
-        let boosts = all.boosts.saturating_sub(own(Reaction::Boost));
+        let of = [(Reaction::Favourite, all.favourites), (Reaction::Boost, all.boosts)];
+        // Most posts have reactions of one kind only.
+        let kinds = of.into_iter().filter(|(_, count)| *count > 0);
+        let [favourites, boosts] = of.map(|(reaction, count)| {
+            let is_own = count > 0 && facts.reaction(author, post, reaction).is_some();
+            count.saturating_sub(u32::from(is_own))
+        });
         let number = |span: Span| {
             let span = Span { limit: REACTIONS_COUNTED, ..span };
-            let by = |reaction| {
+            let by = |(reaction, _)| {
                 let users = facts.reacted_by(post, reaction, span).into_iter();
                 users.filter(|user| *user != author).count()
             };
-            by(Reaction::Favourite) + by(Reaction::Boost)
+            kinds.clone().map(by).sum::<usize>()
         };
         let young_from = u64::from(self.young_from.0);
-        let mut young = number(Span { low: young_from, ..Span::ALL }) as u32;
+        let are_any_young = self.young_from.0 < facts.totals().users;
+        let mut young = match are_any_young {
+            true => number(Span { low: young_from, ..Span::ALL }) as u32,
+            false => 0,
+        };
         if young as usize >= REACTIONS_COUNTED - 1 {
             let others =
                 young_from.checked_sub(1).map_or(0, |high| number(Span { high, ..Span::ALL }));
@@ -191,11 +232,10 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
     }
 
     /// Counts the users who replied; young accounts are limited as for reactions.
-    fn replied(&self, post: PostId, author: UserId) -> Event {
+    pub(super) fn repliers(&self, post: PostId, author: UserId) -> u16 {
         let users = self.facts.repliers(post, author, REPLIES_READ);
         let old = users.iter().filter(|user| **user < self.young_from).count();
-        let replies = users.len().min(2 * old + YOUNG_EXTRA as usize) as u16;
-        Event::Replied { post, replies }
+        users.len().min(2 * old + YOUNG_EXTRA as usize) as u16
     }
 }
 
@@ -221,44 +261,4 @@ pub(super) fn first_young<R: Rows + ?Sized>(facts: Facts<'_, R>, now_ms: u64) ->
         if is_young(middle) { high = middle } else { low = middle + 1 }
     }
     UserId(low)
-}
-
-/// Makes the events of the newest posts, oldest first, each followed by the reactions to it. So the last reactions of a
-/// user are about those to the newest posts.
-pub(super) fn load<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
-    max: usize,
-    young_from: UserId,
-    mut apply: impl FnMut(Event),
-) {
-    let reader = Reader { facts, young_from };
-    for (id, author) in newest(facts, max).into_iter().rev() {
-        let Some(post) = facts.post(id) else { continue };
-        apply(reader.posted(id, &post));
-        let counts = reader.counts(id, author);
-        if facts.post_counts(id) != PostCounts::default() {
-            for (_, reaction, user, _) in facts.reactions_to(id, 0, REACTIONS_LOADED) {
-                if matches!(reaction, Reaction::Favourite | Reaction::Boost) {
-                    apply(Event::Reacted { user, post: id, is_added: true, counts });
-                }
-            }
-        }
-        match reader.replied(id, author) {
-            Event::Replied { replies: 0, .. } => {}
-            replied => apply(replied),
-        }
-    }
-}
-
-/// Newest posts of the public timeline, newest first.
-fn newest<R: Rows + ?Sized>(facts: Facts<'_, R>, max: usize) -> Vec<(PostId, UserId)> {
-    let mut posts = Vec::new();
-    let mut rest = Span::below(None, LOADED_AT_ONCE.min(max));
-    while let Some(span) = rest.filter(|span| span.limit > 0) {
-        let found = facts.public_posts(PublicList::Posts, span);
-        let last = found.last().filter(|_| found.len() >= span.limit).map(|(post, _)| post.0);
-        posts.extend(found);
-        rest = last.and_then(|last| span.beyond(last, LOADED_AT_ONCE.min(max - posts.len())));
-    }
-    posts
 }

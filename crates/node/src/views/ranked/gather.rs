@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::View;
-use super::reactions::Group;
+use super::reactions::{Group, REACTIONS_MAX};
 use super::recent::Recent;
-use super::topics::{Popular, Topic};
+use super::topics::{Topic, merged};
 
 /// Maximum number of followed users whose reactions are read; of more, another part is read each hour.
 const FOLLOWED_READ: usize = 1_000;
@@ -37,7 +37,7 @@ const HOUR_MS: u64 = 3_600_000;
 pub(crate) struct Taste {
     pub(crate) viewer: UserId,
     /// Followed users who are not muted, in ascending order of ids.
-    pub(crate) following: Vec<UserId>,
+    pub(crate) following: Box<[UserId]>,
     /// Users who are blocked, muted or block the viewer, whose posts take no place among the candidates.
     pub(crate) hidden: HashSet<UserId>,
     /// Authors in whom the viewer is not interested, in ascending order of ids. Their posts come only from the home
@@ -86,7 +86,7 @@ pub(crate) struct Likers {
 }
 
 impl Likers {
-    fn add(&mut self, user: UserId) {
+    pub(super) fn add(&mut self, user: UserId) {
         if let Some(place) = self.named.get_mut(self.count as usize) {
             *place = user;
         }
@@ -102,81 +102,118 @@ impl Likers {
 /// Candidates of a feed.
 pub(crate) struct Gathered {
     pub(crate) candidates: Vec<Candidate>,
-    /// Followed users who reacted, by post.
-    pub(crate) likers: HashMap<PostId, Likers>,
+    /// Followed users who reacted, by post in ascending order.
+    likers: Vec<(PostId, Likers)>,
     /// Numbers of the hashtags that the viewer follows or uses.
-    pub(crate) tags: HashSet<u32>,
+    pub(crate) tags: Box<[u32]>,
 }
 
-/// Interests of a viewer, derived from recent posts, and the new authors.
+impl Gathered {
+    /// Followed users who reacted to a post.
+    pub(crate) fn likers(&self, post: PostId) -> Option<Likers> {
+        likers_of(&self.likers, post).copied()
+    }
+}
+
+fn likers_of(likers: &[(PostId, Likers)], post: PostId) -> Option<&Likers> {
+    let place = likers.binary_search_by_key(&post, |(post, _)| *post).ok()?;
+    likers.get(place).map(|(_, likers)| likers)
+}
+
+/// Interests of a viewer, derived from recent posts.
 struct Interests {
-    tags: HashSet<u32>,
+    tags: SmallVec<[u32; TAGS_READ]>,
     languages: SmallVec<[u16; LANGUAGES_READ]>,
     /// Posts to which the viewer reacted.
-    reacted: Vec<PostId>,
-    /// Number of reactions by author.
+    reacted: SmallVec<[PostId; REACTIONS_MAX]>,
+    /// Number of reactions and posts by author.
     authors: HashMap<UserId, u32>,
-    /// Number of reactions, at least 1.
+    /// Sum of these numbers, at least 1.
     reactions: u32,
-    /// Authors of the newest posts of new authors.
-    new_authors: HashSet<UserId>,
+}
+
+/// A view with what a viewer likes, for one ranking.
+struct Gatherer<'a> {
+    view: &'a View,
+    taste: &'a Taste,
+    interests: Interests,
+    /// Followed users who reacted, by post in ascending order.
+    likers: Vec<(PostId, Likers)>,
 }
 
 impl View {
     /// Gathers the candidates of a feed.
     pub(super) fn gather(&self, feed: &Feed, taste: &Taste) -> Gathered {
-        let counts = taste.home.iter().filter_map(|it| Some((it.post, it.counts?)));
-        let outside: HashMap<_, _> = counts.collect();
-        let interests = self.interests(taste);
-        let likers = self.likers(taste);
+        let of = self.gatherer(taste);
         let wanted = taste.home.iter().filter(|it| !taste.less.posts.contains(&it.post));
         let mut pool = match taste.is_given {
             true => Pool::given(feed, wanted.clone().map(|it| (it.post.0, it.author.0))),
             false => Pool::new(feed),
         };
-        for AtHome { post, author, .. } in wanted {
-            if !taste.is_given || taste.follows(*author) {
-                pool.offer(Source::Following, (post.0, author.0));
+        for AtHome { post, author, counts, .. } in wanted {
+            if taste.is_given && !taste.follows(*author) {
+                continue;
+            }
+            if let Some(candidate) = pool.offer(Source::Following, (post.0, author.0))
+                && !taste.is_given
+            {
+                of.describe(candidate, self.posts.get(*post), *counts);
             }
         }
-        let mut liked: Vec<_> =
-            likers.iter().map(|(post, of)| (Reverse(of.count), Reverse(*post))).collect();
-        liked.sort_unstable();
-        let liked = liked.into_iter().map(|(_, Reverse(post))| post);
-        self.offer(&mut pool, Source::LikedByFollowed, liked, (taste, &interests));
-        let of_tags = interests.tags.iter().map(|tag| Topic::Tag(*tag));
-        self.offer_popular(&mut pool, Source::FollowedHashtags, of_tags, (taste, &interests));
-        let of_groups = self.groups(taste, &interests).into_iter().map(Topic::Group);
-        self.offer_popular(&mut pool, Source::Groups, of_groups, (taste, &interests));
-        let of_languages = interests.languages.iter().map(|number| Topic::Language(*number));
-        self.offer_popular(&mut pool, Source::PopularInLanguage, of_languages, (taste, &interests));
-        self.offer_popular(&mut pool, Source::Popular, [Topic::All], (taste, &interests));
+        of.offer(&mut pool, Source::LikedByFollowed, of.liked());
+        let topics = |source| of.topics(source).into_iter().map(|topic| self.topics.of(topic));
+        for source in
+            [Source::FollowedHashtags, Source::Groups, Source::PopularInLanguage, Source::Popular]
+        {
+            if pool.has_room(source) {
+                of.offer(&mut pool, source, merged(topics(source)));
+            }
+        }
         let new = self.new_posts.iter().rev().map(|(post, _)| *post);
-        self.offer(&mut pool, Source::NewAuthors, new, (taste, &interests));
+        of.offer(&mut pool, Source::NewAuthors, new);
 
         let mut candidates = pool.into_candidates();
-        for candidate in &mut candidates {
-            self.describe(candidate, taste, &interests, &likers, &outside);
+        if taste.is_given {
+            self.describe_each(&of, &mut candidates);
         }
-        Gathered { candidates, likers, tags: interests.tags }
+        candidates.iter_mut().for_each(set_group);
+        let Gatherer { likers, interests, .. } = of;
+        Gathered { candidates, likers, tags: interests.tags.to_vec().into() }
+    }
+
+    /// Sets the features of candidates.
+    pub(super) fn describe_all(&self, candidates: &mut [Candidate], taste: &Taste) {
+        self.describe_each(&self.gatherer(taste), candidates);
+        candidates.iter_mut().for_each(set_group);
+    }
+
+    fn describe_each(&self, of: &Gatherer<'_>, candidates: &mut [Candidate]) {
+        let counts = of.taste.home.iter().filter_map(|it| Some((it.post, it.counts?)));
+        let counts: HashMap<_, _> = counts.collect();
+        for candidate in candidates {
+            let post = PostId(candidate.post);
+            of.describe(candidate, self.posts.get(post), counts.get(&post).copied());
+        }
+    }
+
+    fn gatherer<'a>(&'a self, taste: &'a Taste) -> Gatherer<'a> {
+        Gatherer { view: self, taste, interests: self.interests(taste), likers: self.likers(taste) }
     }
 
     fn interests(&self, taste: &Taste) -> Interests {
-        let reacted: Vec<_> = self.reactions.of(taste.viewer).collect();
         let mut interests = Interests {
-            tags: taste.tags.iter().copied().collect(),
+            tags: taste.tags.iter().copied().take(TAGS_READ).collect(),
             languages: SmallVec::new(),
-            reacted,
+            reacted: self.reactions.of(taste.viewer).collect(),
             authors: HashMap::new(),
             reactions: 1,
-            new_authors: self.new_posts.iter().map(|(_, author)| *author).collect(),
         };
         let own = taste.own.iter().filter_map(|post| self.posts.get(*post));
         let reacted = interests.reacted.iter().filter_map(|post| self.posts.get(*post));
         for post in own.chain(reacted) {
             for tag in post.tags() {
-                if interests.tags.len() < TAGS_READ {
-                    interests.tags.insert(tag);
+                if interests.tags.len() < TAGS_READ && !interests.tags.contains(&tag) {
+                    interests.tags.push(tag);
                 }
             }
             let languages = &mut interests.languages;
@@ -192,96 +229,106 @@ impl View {
         interests
     }
 
-    /// Interest groups of most followed users and of the authors of posts to which the viewer reacted. A user who has
-    /// just followed a few users has groups at once.
-    fn groups(&self, taste: &Taste, interests: &Interests) -> Vec<Group> {
-        let followed = taste.following.iter().take(GROUP_NEIGHBORS).copied();
-        let neighbors = followed.chain(interests.authors.keys().copied());
-        let groups = self.reactions.groups(neighbors).into_iter();
-        let groups = groups.filter(|(_, votes)| *votes >= GROUP_VOTES).take(GROUPS_READ);
-        groups.map(|(group, _)| group).collect()
-    }
-
     /// Recent posts to which followed users reacted.
-    fn likers(&self, taste: &Taste) -> HashMap<PostId, Likers> {
+    fn likers(&self, taste: &Taste) -> Vec<(PostId, Likers)> {
         let following = &taste.following;
         let turn = (taste.now_ms / HOUR_MS) as usize;
         let from = if following.len() > FOLLOWED_READ { turn * FOLLOWED_READ } else { 0 };
         let read = following.iter().cycle().skip(from % following.len().max(1));
-        let mut likers = HashMap::<PostId, Likers>::new();
+        let mut reactions = Vec::with_capacity(REACTIONS_READ * following.len().min(FOLLOWED_READ));
         for user in read.take(following.len().min(FOLLOWED_READ)) {
-            for post in self.reactions.of(*user).take(REACTIONS_READ) {
-                likers.entry(post).or_default().add(*user);
+            let posts = self.reactions.of(*user).take(REACTIONS_READ);
+            reactions.extend(posts.map(|post| (post, *user)));
+        }
+        reactions.sort_unstable();
+        let mut likers = Vec::<(PostId, Likers)>::with_capacity(reactions.len());
+        for (post, user) in reactions {
+            if likers.last().is_none_or(|(last, _)| *last != post) {
+                likers.push((post, Likers::default()));
+            }
+            if let Some((_, of)) = likers.last_mut() {
+                of.add(user);
             }
         }
         likers
     }
+}
+
+impl Gatherer<'_> {
+    /// Topics of a source.
+    fn topics(&self, source: Source) -> SmallVec<[Topic; TAGS_READ]> {
+        match source {
+            Source::FollowedHashtags => {
+                self.interests.tags.iter().copied().map(Topic::Tag).collect()
+            }
+            Source::Groups => self.groups().map(Topic::Group).collect(),
+            Source::PopularInLanguage => {
+                self.interests.languages.iter().copied().map(Topic::Language).collect()
+            }
+            _ => [Topic::All].into_iter().collect(),
+        }
+    }
+
+    /// Interest groups of most followed users and of the authors of posts to which the viewer reacted. A user who has
+    /// just followed a few users has groups at once.
+    fn groups(&self) -> impl Iterator<Item = Group> {
+        let followed = self.taste.following.iter().take(GROUP_NEIGHBORS).copied();
+        let neighbors = followed.chain(self.interests.authors.keys().copied());
+        let groups = self.view.reactions.groups(neighbors).into_iter();
+        let groups = groups.filter(|(_, votes)| *votes >= GROUP_VOTES).take(GROUPS_READ);
+        groups.map(|(group, _)| group)
+    }
+
+    /// Posts to which followed users reacted: those of the most users first, newer ones first among equals.
+    fn liked(&self) -> impl Iterator<Item = PostId> + use<> {
+        let newest_first = self.likers.iter().rev();
+        let mut liked: Vec<_> = newest_first.map(|(post, of)| (of.count, *post)).collect();
+        liked.sort_by_key(|(count, _)| Reverse(*count));
+        liked.into_iter().map(|(_, post)| post)
+    }
 
     /// Offers recent posts by others to which the viewer has not reacted, and of users who are not followed only those
     /// that may be suggested.
-    fn offer(
-        &self,
-        pool: &mut Pool,
-        source: Source,
-        posts: impl Iterator<Item = PostId>,
-        (taste, interests): (&Taste, &Interests),
-    ) {
+    fn offer(&self, pool: &mut Pool, source: Source, posts: impl Iterator<Item = PostId>) {
+        let taste = self.taste;
         for post in posts {
             if !pool.has_room(source) {
                 return;
             }
-            let is_known = interests.reacted.contains(&post);
+            let is_unwanted =
+                self.interests.reacted.contains(&post) || taste.less.posts.contains(&post);
+            if is_unwanted || pool.offer_again(source, post.0) {
+                continue;
+            }
             let is_offered = |found: &&Recent| {
                 found.author != taste.viewer
-                    && !is_known
-                    && !taste.less.posts.contains(&post)
                     && !taste.hidden.contains(&found.author)
                     && taste.not_interested.binary_search(&found.author).is_err()
                     && (found.is_plain || taste.follows(found.author))
             };
-            if let Some(found) = self.posts.get(post).filter(is_offered) {
-                pool.offer(source, (post.0, found.author.0));
+            if let Some(found) = self.view.posts.get(post).filter(is_offered)
+                && let Some(candidate) = pool.offer(source, (post.0, found.author.0))
+            {
+                self.describe(candidate, Some(found), None);
             }
         }
     }
 
-    /// Offers the popular posts of topics, the most popular first.
-    fn offer_popular(
-        &self,
-        pool: &mut Pool,
-        source: Source,
-        topics: impl IntoIterator<Item = Topic>,
-        of: (&Taste, &Interests),
-    ) {
-        if !pool.has_room(source) {
-            return;
-        }
-        let mut posts: Vec<Popular> = Vec::new();
-        for topic in topics {
-            posts.extend_from_slice(self.topics.of(topic));
-        }
-        posts.sort_unstable_by(|a, b| b.heat.total_cmp(&a.heat).then(b.post.cmp(&a.post)));
-        posts.dedup_by_key(|popular| popular.post);
-        self.offer(pool, source, posts.into_iter().map(|popular| popular.post), of);
-    }
-
-    /// Sets the features of a candidate.
+    /// Sets the features of a candidate, except that of its sources. `counts` are those of a post that is not recent.
     fn describe(
         &self,
         candidate: &mut Candidate,
-        taste: &Taste,
-        interests: &Interests,
-        likers: &HashMap<PostId, Likers>,
-        outside: &HashMap<PostId, [u32; 3]>,
+        found: Option<&Recent>,
+        counts: Option<[u32; 3]>,
     ) {
+        let Self { view, taste, interests, likers } = self;
         let (post, author) = (PostId(candidate.post), UserId(candidate.author));
-        let found = self.posts.get(post);
         let counts = match found {
             Some(found) => {
                 let (favourites, boosts) = found.counted();
                 [favourites, boosts, found.replies.into()]
             }
-            None => outside.get(&post).copied().unwrap_or_default(),
+            None => counts.unwrap_or_default(),
         };
         let tags =
             |found: &Recent| found.tags().filter(|tag| interests.tags.contains(tag)).count() as f64;
@@ -290,30 +337,35 @@ impl View {
         };
         let less =
             found.map_or(0.0, less) + f64::from(u8::from(taste.less.authors.contains(&author)));
-        let is_new = interests.new_authors.contains(&author);
         let speaks = found.is_some_and(|found| interests.languages.contains(&found.language));
         let reactions = interests.authors.get(&author).copied().unwrap_or_default();
         let age_ms = taste.now_ms.saturating_sub(post.unix_ms());
         let seed = (u64::from(taste.viewer.0) << 32) ^ (taste.now_ms / HOUR_MS);
         let random = xxh3_64_with_seed(&post.0.to_le_bytes(), seed) as f64 / u64::MAX as f64;
+        let is = |is: bool| f64::from(u8::from(is));
         for (feature, value) in [
             (Feature::Age, age_ms as f64 / 1_000.0),
             (Feature::Likes, counts[0].into()),
             (Feature::Boosts, counts[1].into()),
             (Feature::Replies, counts[2].into()),
-            (Feature::Followed, f64::from(u8::from(taste.follows(author)))),
+            (Feature::Followed, is(taste.follows(author))),
             (Feature::Affinity, f64::from(reactions) / f64::from(interests.reactions)),
-            (Feature::LikedByFollowed, likers.get(&post).map_or(0.0, |of| of.count.into())),
+            (Feature::LikedByFollowed, likers_of(likers, post).map_or(0.0, |of| of.count.into())),
             (Feature::Tags, found.map_or(0.0, tags)),
-            (Feature::Group, f64::from(u8::from(candidate.sources.contains(Source::Groups)))),
-            (Feature::Language, f64::from(u8::from(speaks))),
-            (Feature::NewAuthor, f64::from(u8::from(is_new))),
+            (Feature::Language, is(speaks)),
+            (Feature::NewAuthor, is(view.new_authors.contains(&author))),
             (Feature::Less, less),
             (Feature::Random, random),
         ] {
             candidate.features.set(feature, value);
         }
     }
+}
+
+/// Sets the feature that depends on all sources of a candidate.
+fn set_group(candidate: &mut Candidate) {
+    let is_from_groups = candidate.sources.contains(Source::Groups);
+    candidate.features.set(Feature::Group, f64::from(u8::from(is_from_groups)));
 }
 
 impl Taste {

@@ -1,17 +1,21 @@
 //! View for ranked feeds: recent posts of the public timeline with their counts, the last reactions of users, and the
 //! popular posts of each topic.
 //!
-//! Readers apply the effects since the last read, as [`Event`]s made from the facts, and gather candidates under a short
-//! read lock. A thread does the same when nobody reads, so that no effects are lost, and groups users. The writer and
-//! the homes neither read nor wait for this view.
+//! The first reader loads a few posts from the facts. Then a thread loads the others into a new view, groups the users
+//! in it, and replaces the first view. Readers apply the effects since the last read, as [`Event`]s made from the facts,
+//! and gather candidates under a short read lock. The thread does the same when nobody reads, so that no effects are
+//! lost. The writer and the homes neither read nor wait for this view, and a reader waits for another one for at most
+//! [`WAIT_MAX`].
 //!
 //! **Invariant:** every part has a fixed maximum size, which [`Sizes`] derives from the budget.
 //! **Invariant:** the view decides nothing about visibility: readers check every post that they show.
 //!
-//! Read `recent`, `reactions`, `topics`, `events`, `gather`, `seen`, then `snapshots`.
+//! Read `recent`, `reactions`, `topics`, `events`, `loading`, `gather`, `seen`, then `snapshots`.
 
 mod events;
 mod gather;
+mod languages;
+mod loading;
 mod reactions;
 mod recent;
 mod seen;
@@ -22,20 +26,23 @@ mod topics;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use commitlog::Position;
 use feed::{Facts, PostId, UserId};
 use hashbrown::{HashMap, HashSet};
 use parking_lot::{Mutex, RwLock};
-use rows::{Rows, SetTable, Span};
+use rows::Rows;
+use smallvec::SmallVec;
 
 use super::effects::Effects;
-use events::{Counts, Event, Reader, Subjects, events, first_young, load};
+use events::{Allowance, Counts, Event, Reader, Subjects, first_young};
 use gather::Gathered;
 pub(crate) use gather::{AtHome, Less, Likers, Taste};
-use reactions::Reactions;
+pub(crate) use languages::language_number;
+use reactions::{Group, REACTIONS_MAX, Reactions};
+pub(crate) use recent::tag_number;
 use recent::{Recent, Recents};
-pub(crate) use recent::{language_number, tag_number};
 use seen::Seen;
 pub(crate) use snapshots::{Item, Snapshot, Snapshots};
 use topics::{Popular, Topic, Topics};
@@ -47,14 +54,20 @@ const WINDOW_MS: u64 = 100;
 /// Maximum number of effects for which the facts are read within a window; the others are skipped. This bounds the work
 /// of the view, whatever is written.
 const WINDOW_EFFECTS_MAX: usize = 1_024;
-/// Maximum number of posts that are loaded when the view begins, newest first.
+/// Maximum number of these effects by one user, so that a user with many changes does not make the view skip those of
+/// others.
+const WINDOW_EFFECTS_PER_USER_MAX: usize = 64;
+/// Maximum number of the newest posts that the first reader loads: few, because other readers wait.
+const LOADED_FIRST: usize = 512;
+/// Maximum number of the newest posts that the thread loads, and of effects that it applies to them meanwhile.
 const LOADED_MAX: usize = 1 << 16;
+/// Maximum time for which a reader waits for another one that loads the first posts or applies effects. After that it
+/// reads the view without the last effects.
+const WAIT_MAX: Duration = Duration::from_millis(50);
 /// Time after which the first young account is searched for again, in milliseconds.
 const SEARCHED_AGAIN_MS: u64 = 60_000;
 /// Number of users who may change their interest group in a step: 320 per second.
 const GROUPED_AT_ONCE: usize = 32;
-/// Maximum number of followed users of each that are read for it.
-const NEIGHBORS_READ: usize = 64;
 
 /// Maximum sizes of the parts of the view.
 #[derive(Clone, Copy, Debug)]
@@ -96,18 +109,19 @@ pub(super) struct View {
     posts: Recents,
     reactions: Reactions,
     topics: Topics,
-    /// Newest posts of new authors, oldest first.
+    /// Newest posts of new authors, oldest first, one of each author, and these authors.
     new_posts: VecDeque<(PostId, UserId)>,
+    new_authors: HashSet<UserId>,
 }
 
 /// Place of the view in the effects.
 #[derive(Default)]
 struct Progress {
-    /// Position of the last applied effects; `None` before the view was loaded.
+    /// Position of the last applied effects; `None` before the first posts were loaded.
     position: Option<Position>,
-    /// Start of the window, and number of effects that may still be read in it.
+    /// Start of the window, and the effects that may still be read in it.
     window_ms: u64,
-    left: usize,
+    allowance: Allowance,
     /// First account that was registered in the hour before the search.
     young_from: UserId,
     searched_ms: u64,
@@ -126,60 +140,62 @@ impl Ranked {
         !self.is_followed.load(Ordering::Relaxed) && !self.is_followed.swap(true, Ordering::Relaxed)
     }
 
-    /// Applies all effects so far, and loads the view before the first ones. May read the facts.
+    /// Applies all effects so far, and loads the first posts before the first ones. May read the facts.
     pub(super) fn catch_up<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         effects: &Effects,
         now_ms: u64,
     ) {
-        let mut progress = self.progress.lock();
+        let Some(mut progress) = self.progress.try_lock_for(WAIT_MAX) else { return };
         if progress.window_ms.abs_diff(now_ms) >= WINDOW_MS {
-            (progress.window_ms, progress.left) = (now_ms, WINDOW_EFFECTS_MAX);
+            progress.window_ms = now_ms;
+            progress.allowance = Allowance::new(WINDOW_EFFECTS_MAX, WINDOW_EFFECTS_PER_USER_MAX);
         }
         if progress.searched_ms.abs_diff(now_ms) >= SEARCHED_AGAIN_MS {
             (progress.searched_ms, progress.young_from) = (now_ms, first_young(facts, now_ms));
         }
-        if progress.position.is_none() {
-            self.load(facts, effects, &mut progress);
+        let reader = Reader { facts, young_from: progress.young_from };
+        let Progress { position, allowance, .. } = &mut *progress;
+        let is_new = position.is_none();
+        // Effects after this position that the facts show already are applied again, which changes nothing.
+        let position = position.get_or_insert_with(|| effects.end());
+        if is_new {
+            let max = self.sizes.posts.min(LOADED_FIRST);
+            reader.load(max, || false, |event| self.view.write().apply(event));
         }
-        let Progress { position: Some(position), left, young_from, .. } = &mut *progress else {
-            return;
-        };
-        let reader = Reader { facts, young_from: *young_from };
-        loop {
-            // Effects that are lost or skipped are missing in the view until their posts change again.
-            let Ok(next) = effects.next(position) else { continue };
-            let Some(group) = next else { return };
-            let author_of = |post| self.view.read().posts.get(post).map(|found| found.author);
-            let found = events(&reader, &group, author_of, left);
-            if !found.is_empty() {
-                let mut view = self.view.write();
-                found.into_iter().for_each(|event| view.apply(event));
-            }
-            if *left == 0 {
-                *position = effects.end();
-                return;
-            }
-        }
+        follow(&self.view, (&reader, allowance), effects, position);
     }
 
-    fn load<R: Rows + ?Sized>(
+    /// Loads a new view from the facts, groups its users and replaces the present view, unless `is_stopped`. Readers use
+    /// the present one meanwhile. Called once.
+    pub(super) fn load<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         effects: &Effects,
-        progress: &mut Progress,
+        now_ms: u64,
+        is_stopped: impl Fn() -> bool,
     ) {
-        // Effects after this position that the facts show already are applied again, which changes nothing.
-        progress.position = Some(effects.end());
-        let mut view = View::new(self.sizes);
+        let mut position = effects.end();
+        let reader = Reader { facts, young_from: first_young(facts, now_ms) };
+        let view = RwLock::new(View::new(self.sizes));
         let max = self.sizes.posts.min(LOADED_MAX);
-        load(facts, max, progress.young_from, |event| view.apply(event));
-        *self.view.write() = view;
+        reader.load(max, &is_stopped, |event| view.write().apply(event));
+        loading::find_groups(&view, facts, &is_stopped);
+        let mut allowance = Allowance::new(LOADED_MAX, LOADED_MAX);
+        follow(&view, (&reader, &mut allowance), effects, &mut position);
+        if is_stopped() {
+            return;
+        }
+        let mut progress = self.progress.lock();
+        // The few effects since then, so that the new view has all that readers have seen in the present one.
+        follow(&view, (&reader, &mut allowance), effects, &mut position);
+        progress.position = Some(position);
+        let mut view = view.into_inner();
+        std::mem::swap(&mut *self.view.write(), &mut view);
     }
 
-    /// Moves the next users to the group of most of their neighbors: followed users, and authors of posts to which they
-    /// reacted. Groups are the labels of an asynchronous label propagation, which follows changes of the graph.
+    /// Moves the next users to the groups of most of their neighbors.
     pub(super) fn group<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, next: &mut usize) {
         for _ in 0..GROUPED_AT_ONCE {
             let user = self.view.read().reactions.at(*next);
@@ -188,15 +204,8 @@ impl Ranked {
                 return;
             };
             *next += 1;
-            let span = Span { limit: NEIGHBORS_READ, ..Span::ALL };
-            let followed = facts.users_in(SetTable::Following, user, span);
-            let view = self.view.read();
-            let liked = view.reactions.of(user).filter_map(|post| view.posts.get(post));
-            let neighbors = followed.into_iter().chain(liked.map(|post| post.author));
-            let group = view.reactions.joined(user, neighbors);
-            drop(view);
-            if let Some(group) = group {
-                self.view.write().reactions.set_group(user, group);
+            if let Some(group) = loading::joined(&self.view, facts, user) {
+                self.view.write().join(user, group);
             }
         }
     }
@@ -225,6 +234,11 @@ impl Ranked {
         self.view.read().gather(feed, taste)
     }
 
+    /// Sets the features of posts, as for a ranking.
+    pub(crate) fn describe(&self, candidates: &mut [rank::Candidate], taste: &Taste) {
+        self.view.read().describe_all(candidates, taste);
+    }
+
     /// Popular posts with any reaction, the most popular first.
     pub(crate) fn popular(&self) -> Vec<PostId> {
         let view = self.view.read();
@@ -233,9 +247,7 @@ impl Ranked {
             found.is_some_and(|found| found.counted() != (0, 0) || found.replies > 0)
         };
         let all = view.topics.of(Topic::All).iter().filter(has_reactions);
-        let mut popular: Vec<_> = all.copied().collect();
-        popular.sort_unstable_by(|a, b| b.heat.total_cmp(&a.heat).then(b.post.cmp(&a.post)));
-        popular.into_iter().map(|popular| popular.post).collect()
+        all.map(|popular| popular.post).collect()
     }
 
     /// Reports of posts that users have seen.
@@ -249,9 +261,10 @@ impl Ranked {
         &self,
         user: UserId,
         posts: impl Iterator<Item = PostId>,
+        now_ms: u64,
     ) -> HashMap<PostId, u32> {
         let mut seen = self.seen.counts(user, posts);
-        for (post, rankings) in self.snapshots.shown(user) {
+        for (post, rankings) in self.snapshots.shown(user, now_ms) {
             let count = seen.entry(post).or_default();
             *count = rankings.max(*count);
         }
@@ -264,6 +277,28 @@ impl Ranked {
     }
 }
 
+/// Applies the effects after `position`, and sets `position` to the last ones. Of those that need the facts, it skips
+/// what exceeds the allowance: they are missing in the view until their posts change again.
+fn follow<R: Rows + ?Sized>(
+    view: &RwLock<View>,
+    (reader, allowance): (&Reader<'_, R>, &mut Allowance),
+    effects: &Effects,
+    position: &mut Position,
+) {
+    loop {
+        // After lost effects, the next call returns the kept ones.
+        let Ok(next) = effects.next(position) else { continue };
+        let Some(group) = next else { return };
+        let author_of = |post| view.read().posts.get(post).map(|found| found.author);
+        let mut of_group = events::Group::new(reader, author_of, allowance);
+        let found: Vec<_> = group.iter().filter_map(|effect| of_group.event(effect)).collect();
+        if !found.is_empty() {
+            let mut view = view.write();
+            found.into_iter().for_each(|event| view.apply(event));
+        }
+    }
+}
+
 impl View {
     fn new(sizes: Sizes) -> Self {
         Self {
@@ -271,6 +306,7 @@ impl View {
             reactions: Reactions::new(sizes.users),
             topics: Topics::new(sizes.topics),
             new_posts: VecDeque::new(),
+            new_authors: HashSet::new(),
         }
     }
 
@@ -280,11 +316,7 @@ impl View {
                 let (id, author) = (post.id, post.author);
                 self.reactions.add_author(author);
                 if self.posts.push(post) && is_new_author {
-                    self.new_posts.retain(|(_, other)| *other != author);
-                    if self.new_posts.len() >= NEW_POSTS_MAX {
-                        self.new_posts.pop_front();
-                    }
-                    self.new_posts.push_back((id, author));
+                    self.add_new((id, author));
                 }
                 self.raise(id, author);
             }
@@ -300,12 +332,12 @@ impl View {
                         self.topics.remove(topic, post);
                     }
                 }
-                self.new_posts.retain(|(other, _)| *other != post);
+                self.remove_new(|(other, _)| other == post);
                 self.posts.remove(post);
             }
             Event::Hidden(user) => {
                 self.topics.remove_author(user);
-                self.new_posts.retain(|(_, author)| *author != user);
+                self.remove_new(|(_, author)| author == user);
             }
             Event::Replied { post, replies } => {
                 if let Some(found) = self.posts.get_mut(post) {
@@ -327,13 +359,64 @@ impl View {
         }
     }
 
+    /// Adds a post of a new author in place of the author's last one.
+    fn add_new(&mut self, (post, author): (PostId, UserId)) {
+        if !self.new_authors.insert(author) {
+            self.new_posts.retain(|(_, other)| *other != author);
+        } else if self.new_posts.len() >= NEW_POSTS_MAX
+            && let Some((_, oldest)) = self.new_posts.pop_front()
+        {
+            self.new_authors.remove(&oldest);
+        }
+        self.new_posts.push_back((post, author));
+    }
+
+    fn remove_new(&mut self, is_removed: impl Fn((PostId, UserId)) -> bool) {
+        let authors = &mut self.new_authors;
+        self.new_posts.retain(|found| {
+            let is_kept = !is_removed(*found);
+            if !is_kept {
+                authors.remove(&found.1);
+            }
+            is_kept
+        });
+    }
+
+    /// Moves a user to a group, with the posts to which the user reacted.
+    fn join(&mut self, user: UserId, group: Group) {
+        if self.reactions.set_group(user, group) {
+            let posts: SmallVec<[PostId; REACTIONS_MAX]> = self.reactions.of(user).collect();
+            posts.into_iter().for_each(|post| self.raise_in_group(post, user));
+        }
+    }
+
+    /// Enters all posts in the lists of the groups of their authors and of the users who reacted.
+    fn raise_in_groups(&mut self) {
+        let authors: Vec<_> = self.posts.iter().map(|post| (post.id, post.author)).collect();
+        authors.into_iter().for_each(|(post, author)| self.raise_in_group(post, author));
+        let mut place = 0;
+        while let Some(user) = self.reactions.at(place) {
+            let posts: SmallVec<[PostId; REACTIONS_MAX]> = self.reactions.of(user).collect();
+            posts.into_iter().for_each(|post| self.raise_in_group(post, user));
+            place += 1;
+        }
+    }
+
+    fn raise_in_group(&mut self, post: PostId, user: UserId) {
+        let Some(found) = self.posts.get(post).filter(|found| found.is_plain) else { return };
+        let popular = Popular { post, author: found.author, heat: found.heat() };
+        if let Some(group) = self.reactions.group(user) {
+            self.topics.raise(Topic::Group(group), popular);
+        }
+    }
+
     /// Enters a post in the lists of its topics, and in that of the group of a user who published it or reacted.
     fn raise(&mut self, post: PostId, user: UserId) {
         let Some(found) = self.posts.get(post).filter(|found| found.is_plain) else { return };
         let popular = Popular { post, author: found.author, heat: found.heat() };
-        let group = self.reactions.group(user).map(Topic::Group);
-        for topic in Topic::of(found).chain(group) {
+        for topic in Topic::of(found) {
             self.topics.raise(topic, popular);
         }
+        self.raise_in_group(post, user);
     }
 }

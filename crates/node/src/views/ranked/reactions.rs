@@ -26,6 +26,8 @@ struct OfUser {
     user: UserId,
     /// Group of the user: a new user is alone in a group.
     group: Group,
+    /// Number of other users in the group that is named after this user.
+    others: u32,
     /// Number of used places, and the place of the next reaction.
     len: u8,
     next: u8,
@@ -92,14 +94,26 @@ impl Reactions {
     /// Group of an active user, unless the user is alone in it.
     pub(super) fn group(&self, user: UserId) -> Option<Group> {
         let of = self.users.get(*self.places.get(&user)? as usize)?;
-        Some(of.group).filter(|group| *group != Group(user))
+        Some(of.group).filter(|group| *group != Group(user) || of.others > 0)
     }
 
-    /// Moves a user to a group.
-    pub(super) fn set_group(&mut self, user: UserId, group: Group) {
+    /// Moves a user to a group; returns false if the user is in it already.
+    pub(super) fn set_group(&mut self, user: UserId, group: Group) -> bool {
         let place = self.places.get(&user).copied();
+        let Some(of) = place.and_then(|place| self.users.get_mut(place as usize)) else {
+            return false;
+        };
+        let old = std::mem::replace(&mut of.group, group);
+        self.count(user, old, |others| *others = others.saturating_sub(1));
+        self.count(user, group, |others| *others += 1);
+        old != group
+    }
+
+    /// Changes the number of others in a group, unless it is named after the user or after one who is not in the table.
+    fn count(&mut self, user: UserId, Group(named): Group, change: impl FnOnce(&mut u32)) {
+        let place = self.places.get(&named).copied().filter(|_| named != user);
         if let Some(of) = place.and_then(|place| self.users.get_mut(place as usize)) {
-            of.group = group;
+            change(&mut of.others);
         }
     }
 
@@ -149,7 +163,7 @@ impl Reactions {
         }
         let posts = [PostId(0); REACTIONS_MAX];
         let group = Group(user);
-        let new = OfUser { user, group, len: 0, next: 0, is_active: false, posts };
+        let new = OfUser { user, group, others: 0, len: 0, next: 0, is_active: false, posts };
         let place = if self.users.len() < self.max {
             if self.users.capacity() == 0 {
                 self.users.reserve_exact(self.max);
@@ -158,9 +172,9 @@ impl Reactions {
             self.users.len() - 1
         } else {
             let place = self.inactive()?;
-            let old = self.users.get_mut(place)?;
+            let old = std::mem::replace(self.users.get_mut(place)?, new);
             self.places.remove(&old.user);
-            *old = new;
+            self.count(old.user, old.group, |others| *others = others.saturating_sub(1));
             place
         };
         self.places.insert(user, place as u32);

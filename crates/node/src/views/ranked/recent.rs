@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use feed::{Language, PostId, Tag, UserId};
+use feed::{PostId, Tag, UserId};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of hashtags of a post that count.
@@ -27,7 +27,7 @@ pub(super) struct Recent {
     pub(super) young: u32,
     /// Numbers of hashtags: see [`tag_number`]. 0 for none.
     pub(super) tags: [u32; TAGS_MAX],
-    /// Number of the language: see [`language_number`]. 0 for none.
+    /// Number of the language: see [`language_number`](super::language_number). 0 for none.
     pub(super) language: u16,
     /// Whether the post is neither sensitive nor has a warning, so that it may be suggested.
     pub(super) is_plain: bool,
@@ -39,12 +39,6 @@ const _: () = assert!(size_of::<Recent>() <= 64, "a recent post has less than 10
 /// Number of a hashtag. Two hashtags may share a number, so reasons name a hashtag of the text.
 pub(crate) fn tag_number(tag: &Tag) -> u32 {
     (xxh3_64(tag.as_str().as_bytes()) as u32).max(1)
-}
-
-/// Number of a language, from its two or three letters.
-pub(crate) fn language_number(language: &Language) -> u16 {
-    let letters = language.as_str().bytes().map(|letter| u16::from(letter.saturating_sub(b'`')));
-    letters.fold(0, |number, letter| number.wrapping_mul(27).wrapping_add(letter))
 }
 
 impl Recent {
@@ -62,13 +56,23 @@ impl Recent {
     pub(super) fn heat(&self) -> f32 {
         let (favourites, boosts) = self.counted();
         let count = f64::from(favourites) + 2.0 * f64::from(boosts) + f64::from(self.replies);
-        ((1.0 + count).log2() + (self.id.unix_ms() as f64 - ORIGIN_MS) / HALF_LIFE_MS) as f32
+        ((1.0 + count).log2() + half_lives(self.id)) as f32
     }
 
     /// Hashtags of the post.
     pub(super) fn tags(&self) -> impl Iterator<Item = u32> {
         self.tags.into_iter().filter(|tag| *tag != 0)
     }
+}
+
+/// Heat of a post without reactions.
+pub(super) fn cold(post: PostId) -> f32 {
+    half_lives(post) as f32
+}
+
+/// Time from the origin to a post, in half-lives.
+fn half_lives(post: PostId) -> f64 {
+    (post.unix_ms() as f64 - ORIGIN_MS) / HALF_LIFE_MS
 }
 
 /// Ring of recent posts, ordered by id.
@@ -101,6 +105,11 @@ impl Recents {
     pub(super) fn get(&self, post: PostId) -> Option<&Recent> {
         let place = self.ring.binary_search_by_key(&post, |found| found.id).ok()?;
         self.ring.get(place).filter(|found| !found.is_removed)
+    }
+
+    /// Posts that are not removed, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Recent> {
+        self.ring.iter().filter(|found| !found.is_removed)
     }
 
     pub(super) fn get_mut(&mut self, post: PostId) -> Option<&mut Recent> {

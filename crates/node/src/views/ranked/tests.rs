@@ -1,8 +1,8 @@
 //! Parts of the view: what attackers can displace, and the order of popularity.
 
-use super::recent::TAGS_MAX;
-use std::sync::atomic::AtomicUsize;
+use rank::Sources;
 
+use super::recent::TAGS_MAX;
 use super::*;
 
 const HOUR_STAMPS: u64 = 3_600_000 << STAMP_SHIFT;
@@ -74,6 +74,75 @@ fn neither_an_author_nor_a_flood_of_hashtags_displaces_what_is_more_popular() {
 }
 
 #[test]
+fn hashtags_of_an_author_and_made_up_languages_displace_no_others() {
+    let mut topics = Topics::new(1_000);
+    let popular = |author, heat| {
+        let post = PostId(u64::from(author));
+        Popular { post, author: UserId(author), heat }
+    };
+    for tag in 0..1_000 {
+        topics.raise(Topic::Tag(tag), popular(1, 50.0));
+    }
+    for n in 0..300 {
+        topics.raise(Topic::Tag(2_000 + n), popular(2 + n, 1.0));
+        topics.raise(Topic::Group(Group(UserId(n))), popular(2 + n, 1.0));
+    }
+    for language in 0..10_000 {
+        topics.raise(Topic::Language(language), popular(1, 50.0));
+    }
+    let tags_by = |author: u32| {
+        let tags = 0..3_000;
+        let all = tags.filter_map(|tag| topics.of(Topic::Tag(tag)).first());
+        all.filter(|first| first.author == UserId(author)).count()
+    };
+    assert_eq!(tags_by(1), 16);
+    for n in 0..300 {
+        assert_eq!(tags_by(2 + n), 1, "author {n}");
+        assert!(!topics.of(Topic::Group(Group(UserId(n)))).is_empty(), "group {n}");
+    }
+}
+
+#[test]
+fn a_flood_of_posts_without_reactions_displaces_none_with_reactions() {
+    let mut topics = Topics::new(8);
+    // Posts that are two days old, with a favourite each, and new ones.
+    for author in 0..64 {
+        let old = post(0, author, 1, 0);
+        let popular = Popular { post: old.id, author: old.author, heat: old.heat() };
+        topics.raise(Topic::All, popular);
+        topics.raise(Topic::Tag(author % 3), popular);
+    }
+    let before = topics.of(Topic::All).to_vec();
+    let raise = |topics: &mut Topics, new: &Recent| {
+        let popular = Popular { post: new.id, author: new.author, heat: new.heat() };
+        topics.raise(Topic::All, popular);
+        topics.raise(Topic::Tag(100 + new.author.0), popular);
+    };
+    for author in 0..500 {
+        raise(&mut topics, &post(48, 100 + author, 0, 0));
+    }
+    assert_eq!(topics.of(Topic::All), before);
+    assert!((0..3).all(|tag| !topics.of(Topic::Tag(tag)).is_empty()));
+    raise(&mut topics, &post(48, 900, 1, 1));
+    assert_eq!(topics.of(Topic::All)[0].author, UserId(900), "one with a favourite");
+    assert_eq!(topics.of(Topic::Tag(1_000)).len(), 1);
+}
+
+#[test]
+fn several_lists_are_read_in_the_order_of_popularity() {
+    let mut topics = Topics::new(100);
+    for n in 0..200_u32 {
+        let (author, heat) = (UserId(n), (n * 37 % 101) as f32);
+        topics.raise(Topic::Tag(n % 5), Popular { post: PostId(n.into()), author, heat });
+    }
+    let lists = || (0..5).map(|tag| topics.of(Topic::Tag(tag)));
+    let mut all = lists().flatten().copied().collect::<Vec<_>>();
+    all.sort_by(|a, b| b.heat.total_cmp(&a.heat).then(b.post.cmp(&a.post)));
+    assert!(lists().all(|list| list.len() == 40));
+    assert!(topics::merged(lists()).eq(all.iter().map(|found| found.post)));
+}
+
+#[test]
 fn the_last_reactions_of_active_users_are_kept() {
     let mut reactions = Reactions::new(2);
     let of = |reactions: &Reactions, user| {
@@ -96,7 +165,7 @@ fn the_last_reactions_of_active_users_are_kept() {
     }
     assert_eq!(of(&reactions, 49), [1]);
     assert_eq!(of(&reactions, 2), [0; 0], "replaced");
-    assert_eq!(of(&reactions, 1).len(), reactions::REACTIONS_MAX);
+    assert_eq!(of(&reactions, 1).len(), REACTIONS_MAX);
 }
 
 /// Shares in percent of the pairs of a community that are in one group, and of the other pairs that are: of six
@@ -163,34 +232,87 @@ fn the_ring_has_the_newest_posts() {
     assert!(!has(&posts, 3) && has(&posts, 4));
 }
 
+fn item(post: u64) -> Item {
+    let (post, sources) = (PostId(post), Sources::default());
+    Item { post, sources, explores: false, likers: None, booster: None }
+}
+
+fn snapshot(user: u32, made_ms: u64) -> Snapshot {
+    let items: Vec<_> = (1..=10).map(item).collect();
+    Snapshot::new(UserId(user), "x", (&items, Box::default()), made_ms)
+}
+
 #[test]
 fn a_user_keeps_two_rankings_and_the_budget_holds() {
-    let snapshot = |user, made_ms| Snapshot {
-        user: UserId(user),
-        feed: "x".into(),
-        number: 0,
-        made_ms,
-        items: Vec::new(),
-        read: AtomicUsize::new(0),
-        likers: vec![(PostId(1), Likers::default()); 10],
-        tags: Vec::new(),
-        features: Vec::new(),
-    };
     let snapshots = Snapshots::new(3_000);
-    let kept = |user, number| snapshots.get(UserId(user), "x", number).is_some();
+    let kept = |user, number| snapshots.get(UserId(user), "x", number, 4).is_some();
     let first = snapshots.keep(snapshot(1, 0)).number;
     let other = snapshots.keep(snapshot(2, 0)).number;
     let numbers = [1, 2, 3].map(|ms| snapshots.keep(snapshot(1, ms)).number);
     assert!(!kept(1, first) && !kept(1, numbers[0]) && kept(1, numbers[1]) && kept(1, numbers[2]));
     assert!(kept(2, other) && !kept(1, other), "the snapshot of another user");
-    assert!(snapshots.get(UserId(1), "y", numbers[2]).is_none(), "another feed");
+    assert!(snapshots.get(UserId(1), "y", numbers[2], 4).is_none(), "another feed");
     for user in 10..40 {
         snapshots.keep(snapshot(user, 4));
     }
     let left = (0..100).filter(|number| (0..40).any(|user| kept(user, *number))).count();
-    assert!((1..10).contains(&left), "{left} of 400 bytes and more each");
+    assert!((1..14).contains(&left), "{left} of 220 bytes and more each");
     let last = snapshots.keep(snapshot(1, 900_000)).number;
     assert!(kept(1, last) && !kept(39, last - 1), "expired");
+}
+
+#[test]
+fn a_user_who_reloads_displaces_no_other_and_is_dropped_after_them() {
+    let snapshots = Snapshots::new(20 * 512);
+    let kept = |user, number| snapshots.get(UserId(user), "x", number, 0).is_some();
+    let others = [10, 11, 12].map(|user| (user, snapshots.keep(snapshot(user, 0)).number));
+    let mut last = 0;
+    for _ in 0..1_000 {
+        last = snapshots.keep(snapshot(9, 0)).number;
+    }
+    assert!(kept(9, last) && others.iter().all(|(user, number)| kept(*user, *number)));
+    // Users 10 to 12 have waited longest, and user 9 has made a ranking since.
+    let mut user = 100;
+    while kept(12, others[2].1) {
+        snapshots.keep(snapshot(user, 0));
+        user += 1;
+    }
+    assert!(user > 101 && kept(9, last));
+}
+
+#[test]
+fn a_snapshot_returns_the_items_that_it_was_made_of() {
+    let named = |user| {
+        let mut likers = Likers::default();
+        likers.add(UserId(user));
+        likers
+    };
+    let (mut liked, mut boosted) = (item(7), item(8));
+    (liked.likers, boosted.booster) = (Some(named(3)), Some(UserId(4)));
+    liked.sources.insert(rank::Source::Popular);
+    boosted.explores = true;
+    let items = [item(6), liked, boosted];
+    let made = Snapshot::new(UserId(1), "x", (&items, [5].into()), 0);
+    let users = |it: Item| it.likers.map(|likers| likers.named().collect::<Vec<_>>());
+    let all: Vec<_> = (0..4).map(|place| made.item(place)).collect();
+    assert!(all[3].is_none() && made.len() == 3 && made.has_tag(5) && !made.has_tag(6));
+    for (found, item) in all.into_iter().flatten().zip(items) {
+        assert_eq!(users(found), users(item));
+        assert_eq!(
+            (found.post, found.sources, found.explores, found.booster),
+            (item.post, item.sources, item.explores, item.booster)
+        );
+    }
+    let snapshots = Snapshots::new(1_000);
+    let made = snapshots.keep(made);
+    made.has_read(2);
+    let shown = |now_ms| {
+        let mut shown: Vec<_> = snapshots.shown(UserId(1), now_ms).into_iter().collect();
+        shown.sort_unstable();
+        shown
+    };
+    assert_eq!(shown(0), [(PostId(6), 1), (PostId(7), 1)]);
+    assert_eq!(shown(900_000), [], "expired");
 }
 
 #[test]

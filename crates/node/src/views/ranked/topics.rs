@@ -1,19 +1,27 @@
 //! Popular posts of each topic: of all posts, of a language, of a hashtag, of an interest group.
 //!
-//! **Invariant:** a list has at most [`POPULAR_MAX`] posts and at most [`PER_AUTHOR_MAX`] of each author. A post enters
-//! a full list only if it is more popular than one there; so do topics in the full table. So neither one author nor a
-//! flood of new hashtags displaces what is more popular.
+//! **Invariant:** a list has at most [`POPULAR_MAX`] posts and at most [`PER_AUTHOR_MAX`] of each author, the most popular
+//! first. A post enters a full list only in place of a less popular one; a post without reactions takes no place from
+//! one with reactions. So neither one author nor a flood of posts displaces what is more popular.
+//! **Invariant:** each kind of topic has its own table, so made-up hashtags displace only hashtags. The same rules hold
+//! for topics in a full table, and the posts of an author bring at most [`TAGS_PER_AUTHOR_MAX`] hashtags into it.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use feed::{PostId, UserId};
 use hashbrown::HashMap;
 
+use super::languages::LANGUAGES;
 use super::reactions::Group;
-use super::recent::Recent;
+use super::recent::{Recent, cold};
 
 /// Maximum number of posts of a list.
 pub(super) const POPULAR_MAX: usize = 64;
 /// Maximum number of posts of an author in a list.
 const PER_AUTHOR_MAX: usize = 4;
+/// Maximum number of hashtags in the table that posts of one author have brought.
+const TAGS_PER_AUTHOR_MAX: usize = 16;
 /// Number of topics that are compared to find one to replace.
 const COMPARED: usize = 8;
 /// Maximum size of a topic in bytes.
@@ -45,69 +53,151 @@ pub(super) struct Popular {
     pub(super) heat: f32,
 }
 
-/// Lists of all topics.
+impl Popular {
+    /// Whether the post has reactions or replies that count.
+    fn is_noticed(&self) -> bool {
+        self.heat > cold(self.post) + 0.5
+    }
+
+    /// Whether the post may take the place of another one.
+    fn displaces(&self, other: &Self) -> bool {
+        match (self.is_noticed(), other.is_noticed()) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => self.heat > other.heat,
+        }
+    }
+
+    /// Order of a list: the most popular first, newer ones first among equals.
+    fn order(&self, other: &Self) -> Ordering {
+        other.heat.total_cmp(&self.heat).then(other.post.cmp(&self.post))
+    }
+}
+
+/// Lists of all topics, in a table for each kind.
 pub(super) struct Topics {
+    all: Vec<Popular>,
+    languages: Table,
+    tags: Table,
+    groups: Table,
+}
+
+/// Lists of the topics of a kind.
+struct Table {
     places: HashMap<Topic, usize>,
-    lists: Vec<(Topic, Vec<Popular>)>,
+    lists: Vec<List>,
     hand: usize,
     max: usize,
 }
 
+/// Popular posts of a topic.
+struct List {
+    topic: Topic,
+    /// Author of the post that brought the topic.
+    author: UserId,
+    posts: Vec<Popular>,
+}
+
 impl Topics {
+    /// Creates tables with at most `max` topics: of all known languages, if these are not more than a quarter, and of the
+    /// rest half hashtags, half groups.
     pub(super) fn new(max: usize) -> Self {
-        Self { places: HashMap::new(), lists: Vec::new(), hand: 0, max }
+        let languages = LANGUAGES.len().min(max / 4);
+        let (tags, groups) = ((max - languages) / 2, (max - languages).div_ceil(2));
+        let [languages, tags, groups] = [languages, tags, groups].map(Table::new);
+        Self { all: Vec::new(), languages, tags, groups }
     }
 
     /// Enters a post with its present heat in a list.
     pub(super) fn raise(&mut self, topic: Topic, popular: Popular) {
-        let place = self.places.get(&topic).copied().or_else(|| self.add(topic, popular.heat));
-        if let Some((_, list)) = place.and_then(|place| self.lists.get_mut(place)) {
-            enter(list, popular);
+        match self.table_mut(topic) {
+            None => enter(&mut self.all, popular),
+            Some(table) => {
+                let place = table.places.get(&topic).copied();
+                let place = place.or_else(|| table.add(topic, popular));
+                if let Some(list) = place.and_then(|place| table.lists.get_mut(place)) {
+                    enter(&mut list.posts, popular);
+                }
+            }
         }
     }
 
     /// Removes a post from a list.
     pub(super) fn remove(&mut self, topic: Topic, post: PostId) {
-        let place = self.places.get(&topic).copied();
-        if let Some((_, list)) = place.and_then(|place| self.lists.get_mut(place)) {
-            list.retain(|other| other.post != post);
+        match self.table_mut(topic) {
+            None => self.all.retain(|other| other.post != post),
+            Some(table) => {
+                let place = table.places.get(&topic).copied();
+                if let Some(list) = place.and_then(|place| table.lists.get_mut(place)) {
+                    list.posts.retain(|other| other.post != post);
+                }
+            }
         }
     }
 
     /// Removes the posts of an author from all lists.
     pub(super) fn remove_author(&mut self, author: UserId) {
-        for (_, list) in &mut self.lists {
-            list.retain(|other| other.author != author);
+        let Self { all, languages, tags, groups } = self;
+        let lists = [languages, tags, groups].into_iter().flat_map(|table| &mut table.lists);
+        for posts in lists.map(|list| &mut list.posts).chain([all]) {
+            posts.retain(|other| other.author != author);
         }
     }
 
-    /// Popular posts of a topic, in no order.
+    /// Popular posts of a topic, the most popular first.
     pub(super) fn of(&self, topic: Topic) -> &[Popular] {
-        let place = self.places.get(&topic).copied();
-        place.and_then(|place| self.lists.get(place)).map_or(&[], |(_, list)| list)
+        let table = match topic {
+            Topic::All => return &self.all,
+            Topic::Language(_) => &self.languages,
+            Topic::Tag(_) => &self.tags,
+            Topic::Group(_) => &self.groups,
+        };
+        let place = table.places.get(&topic).copied();
+        place.and_then(|place| table.lists.get(place)).map_or(&[], |list| &list.posts)
     }
 
-    /// Adds a topic. If the table is full, it replaces the coldest of some, unless that is warmer.
-    fn add(&mut self, topic: Topic, heat: f32) -> Option<usize> {
+    fn table_mut(&mut self, topic: Topic) -> Option<&mut Table> {
+        match topic {
+            Topic::All => None,
+            Topic::Language(_) => Some(&mut self.languages),
+            Topic::Tag(_) => Some(&mut self.tags),
+            Topic::Group(_) => Some(&mut self.groups),
+        }
+    }
+}
+
+impl Table {
+    fn new(max: usize) -> Self {
+        Self { places: HashMap::new(), lists: Vec::new(), hand: 0, max }
+    }
+
+    /// Adds a topic with its first post. If the table is full, the topic replaces that of some others whose best post is
+    /// the least popular, if the new post may displace that.
+    fn add(&mut self, topic: Topic, popular: Popular) -> Option<usize> {
+        let author = popular.author;
+        let is_by_author = |list: &&List| list.author == author;
+        if matches!(topic, Topic::Tag(_))
+            && self.lists.iter().filter(is_by_author).count() >= TAGS_PER_AUTHOR_MAX
+        {
+            return None;
+        }
+        let list = List { topic, author, posts: Vec::new() };
         let place = if self.lists.len() < self.max {
-            self.lists.push((topic, Vec::new()));
+            self.lists.push(list);
             self.lists.len() - 1
         } else {
             let len = self.lists.len();
             let compared = (0..COMPARED.min(len)).map(|n| (self.hand + n) % len);
-            let warmth = |place: &usize| {
-                let (topic, list) = self.lists.get(*place)?;
-                // The lists of all posts and of languages are few, and stay.
-                let may_go = matches!(topic, Topic::Tag(_) | Topic::Group(_));
-                may_go.then(|| list.iter().map(|it| it.heat).fold(f32::MIN, f32::max))
-            };
-            let found = compared.filter_map(|place| Some((place, warmth(&place)?)));
-            let coldest = found.min_by(|(_, a), (_, b)| a.total_cmp(b));
+            let best = |place: usize| self.lists.get(place).map(|list| (place, list.posts.first()));
+            // A list is empty if its posts were deleted.
+            let order = |(_, best): &(usize, Option<&Popular>)| best.map_or(f32::MIN, |it| it.heat);
+            let found = compared.filter_map(best).min_by(|a, b| order(a).total_cmp(&order(b)));
             self.hand = (self.hand + COMPARED) % len.max(1);
-            let (place, _) = coldest.filter(|(_, warmth)| *warmth < heat)?;
+            let found = found.filter(|(_, best)| best.is_none_or(|best| popular.displaces(best)));
+            let (place, _) = found?;
             let old = self.lists.get_mut(place)?;
-            self.places.remove(&old.0);
-            *old = (topic, Vec::new());
+            self.places.remove(&old.topic);
+            *old = list;
             place
         };
         self.places.insert(topic, place);
@@ -115,22 +205,71 @@ impl Topics {
     }
 }
 
+/// Enters a post in a list, or gives it another place if it is in the list.
 fn enter(list: &mut Vec<Popular>, popular: Popular) {
-    if let Some(known) = list.iter_mut().find(|known| known.post == popular.post) {
-        known.heat = popular.heat;
-        return;
+    let is_by_author = |other: &Popular| other.author == popular.author;
+    if let Some(place) = list.iter().position(|other| other.post == popular.post) {
+        list.remove(place);
+    } else {
+        let is_full_of_author =
+            list.iter().filter(|other| is_by_author(other)).count() >= PER_AUTHOR_MAX;
+        if is_full_of_author || list.len() >= POPULAR_MAX {
+            let may_go = |other: &Popular| !is_full_of_author || is_by_author(other);
+            // The least popular post, or, if there are any, the least popular without reactions.
+            let unnoticed = list.iter().rposition(|other| may_go(other) && !other.is_noticed());
+            let place = unnoticed.or_else(|| list.iter().rposition(may_go));
+            let Some(place) = place
+                .filter(|place| list.get(*place).is_some_and(|other| popular.displaces(other)))
+            else {
+                return;
+            };
+            list.remove(place);
+        }
     }
-    let is_by_author = |other: &&mut Popular| other.author == popular.author;
-    let by_author = list.iter().filter(|other| other.author == popular.author).count();
-    let is_full_of_author = by_author >= PER_AUTHOR_MAX;
-    if !is_full_of_author && list.len() < POPULAR_MAX {
-        list.push(popular);
-        return;
-    }
-    let may_go = list.iter_mut().filter(|other| !is_full_of_author || is_by_author(other));
-    if let Some(coldest) = may_go.min_by(|a, b| a.heat.total_cmp(&b.heat))
-        && coldest.heat < popular.heat
-    {
-        *coldest = popular;
+    let place = list.partition_point(|other| other.order(&popular) == Ordering::Less);
+    list.insert(place, popular);
+}
+
+/// Posts of several lists, the most popular first. A post of several lists occurs several times.
+pub(super) fn merged<'a>(
+    lists: impl Iterator<Item = &'a [Popular]>,
+) -> impl Iterator<Item = PostId> {
+    let mut heads: BinaryHeap<Head<'a>> = lists.filter_map(Head::of).collect();
+    std::iter::from_fn(move || {
+        let Head { first, rest } = heads.pop()?;
+        heads.extend(Head::of(rest));
+        Some(first.post)
+    })
+}
+
+/// A list that is not empty, ordered by its first post: the most popular is the greatest.
+struct Head<'a> {
+    first: &'a Popular,
+    rest: &'a [Popular],
+}
+
+impl<'a> Head<'a> {
+    fn of(list: &'a [Popular]) -> Option<Self> {
+        list.split_first().map(|(first, rest)| Self { first, rest })
     }
 }
+
+impl Ord for Head<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.first.order(self.first)
+    }
+}
+
+impl PartialOrd for Head<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Head<'_> {}
