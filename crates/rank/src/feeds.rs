@@ -116,7 +116,7 @@ impl Feed {
     /// # Errors
     /// [`FeedsError::Json`]
     pub fn parse_json(text: &str) -> Result<Self, FeedsError> {
-        // Errors of a value have no line and column, which the text of a request does not need.
+        // By way of a value, because its errors name no line and column: a request has only one line.
         let value: Result<serde_json::Value, _> = serde_json::from_str(text);
         let feed = value.and_then(serde_json::from_value);
         feed.map_err(|error| FeedsError::Json(error.to_string()))

@@ -1,4 +1,5 @@
-//! Favourites, bookmarks, pins, boosts and wishes to see less like a post, and the stored data of boosts: the boosted post, and the last boosters of a post.
+//! Favourites, bookmarks, pins, boosts and wishes to see less like a post, and the stored data of boosts: the boosted
+//! post, and the last boosters of a post.
 
 pub(crate) mod cost;
 pub(crate) mod facts;

@@ -19,8 +19,15 @@ pub(super) struct Feeds(BTreeSet<FeedName>);
 impl Feeds {
     pub(super) fn add(&mut self, loader: &mut Loader, line: &FeedLine<'_>) -> Result<(), Wrong> {
         let name = FeedName::parse(&line.name)?;
-        let feed = Feed::parse_json(line.definition.get()).map_err(|error| error.to_string())?;
-        let definition = FeedDefinition::parse(&feed.to_json())?;
+        let definition = FeedDefinition::parse(line.definition.get())?;
+        if !definition.as_str().starts_with('{') {
+            return Err("the definition of a feed is a JSON object".into());
+        }
+        // As in a data directory, it may be of a release that has other features.
+        if let Err(error) = Feed::parse_json(definition.as_str()) {
+            let name = name.as_str();
+            tracing::warn!(name, %error, "an imported feed cannot be read and will be ignored");
+        }
         if self.0.len() >= STORED_FEEDS_MAX {
             return Err(Refusal::TooManyFeeds.into());
         }

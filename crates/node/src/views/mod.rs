@@ -36,7 +36,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use commitlog::Position;
-use feed::{Act, Effect, Facts, Input, PostChange, PostId, Reaction, StoryChange, UserId};
+use feed::{
+    Act, Effect, Facts, Input, PostChange, PostId, Reaction, StoryChange, UserChange, UserId,
+};
 use rows::Rows;
 use tokio::sync::watch;
 
@@ -154,6 +156,9 @@ impl Views {
                 }
                 Effect::Story { story, change: StoryChange::Gone, .. } => {
                     self.entities.forget(story);
+                }
+                Effect::User { user, change: UserChange::Deleted } => {
+                    self.ranked.seen().forget(user);
                 }
                 _ => {}
             }

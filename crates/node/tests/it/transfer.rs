@@ -262,8 +262,8 @@ fn feedback_and_stored_feeds_survive_an_export() {
     second.close();
     for (line, what) in [
         (feed("Mine", right), "a feed is 1 to 32"),
-        (feed("mine", r#"{"score":"lieks","sources":{"popular":5}}"#), "unknown name `lieks`"),
-        (feed("mine", "7"), "invalid type"),
+        (feed("mine", "7"), "a JSON object"),
+        (feed("mine", &format!(r#"{{"x":"{}"}}"#, "x".repeat(2_048))), "at most 2048 bytes"),
         (not.replace("ann", "bob"), "never show"),
     ] {
         refused(&[ANN, BOB, &line], what);
@@ -272,6 +272,31 @@ fn feedback_and_stored_feeds_survive_an_export() {
     let many: Vec<_> = (0..33).map(|number| feed(&format!("f{number}"), right)).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
     refused(&many, "at most 32 stored feeds");
+}
+
+/// A later release may have features that this one lacks, and an earlier one had others.
+#[test]
+fn a_feed_of_another_release_is_kept_and_ignored() {
+    let other = r#"{"score":"likes * mood","sources":{"moon":5},"tempo":[1,2]}"#;
+    let line =
+        |name, definition| format!(r#"{{"feed":{{"name":"{name}","definition":{definition}}}}}"#);
+    let right = r#"{"score":"likes","sources":{"popular":5}}"#;
+    let (first, folder) = node(&[&line("other", other), &line("right", right)]);
+    let check = |node: &Node| {
+        let name = |text| FeedName::parse(text).unwrap();
+        let kept = node.facts().stored_feed(&name("other")).unwrap();
+        assert_eq!(kept.as_str(), other);
+        assert!(node.stored_feed(&name("other")).is_none(), "it cannot be read");
+        assert!(node.stored_feed(&name("right")).is_some());
+    };
+    check(&first);
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    check(&second);
+    second.close();
 }
 
 #[test]

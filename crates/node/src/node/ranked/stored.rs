@@ -1,9 +1,11 @@
 //! Definitions of ranked feeds that applications have stored.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use feed::feeds::FeedName;
+use feed::limits::STORED_FEEDS_MAX;
+use parking_lot::Mutex;
 use rank::Feed;
 
 use super::Node;
@@ -15,15 +17,16 @@ impl Node {
     /// Stored definition of a feed. May block.
     ///
     /// A definition that an earlier or later release has stored, and that this release cannot read, is left out. The
-    /// log gets a warning of the first one.
+    /// program's log gets one warning for each name.
     #[must_use]
     pub fn stored_feed(&self, name: &FeedName) -> Option<Arc<Feed>> {
-        static WARNED: AtomicBool = AtomicBool::new(false);
+        static WARNED: Mutex<BTreeSet<FeedName>> = Mutex::new(BTreeSet::new());
         let definition = self.facts().stored_feed(name)?;
         match Feed::parse_json(definition.as_str()) {
             Ok(feed) => Some(Arc::new(feed)),
             Err(error) => {
-                if !WARNED.swap(true, Ordering::Relaxed) {
+                let mut warned = WARNED.lock();
+                if warned.len() < STORED_FEEDS_MAX && warned.insert(name.clone()) {
                     let name = name.as_str();
                     tracing::warn!(name, %error, "a stored feed cannot be read and is ignored");
                 }
