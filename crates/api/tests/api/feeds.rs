@@ -335,6 +335,15 @@ fn given_posts_are_ranked_as_the_feed_would_and_none_that_it_may_not_show() {
     let page = rank("ada", "for-you", &json!([dan[1]])).json();
     assert_eq!(page["items"][0]["reasons"][0]["kind"], "liked_by_followed");
 
+    // Popular posts that may not be shown take no places: the feed has two of an author.
+    for post in &hidden[4..6] {
+        put(&server, &format!("/v1/users/@cyd/favourites/{post}"));
+    }
+    let plain = publish(&server, "gus", &json!({"text": "plain"}));
+    let page = rank("ada", "popular", &json!([hidden[4], hidden[5], plain])).json();
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(1), "{page}");
+    assert_eq!(page["items"][0]["id"], json!(plain));
+
     // A followed author stays, though the user is not interested. Others go.
     put(&server, "/v1/users/@ada/not_interested/@bob");
     put(&server, "/v1/users/@ada/not_interested/@dan");

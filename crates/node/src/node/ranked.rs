@@ -98,13 +98,13 @@ impl Node {
             None => (snapshots.keep(self.ranking(&viewer, user, (name, feed), None).0), 0),
         };
         let home = self.views().home_authors(viewer.facts(), user);
-        let reader = PageReader::new(&viewer, (user, feed), &snapshot, home);
+        let reader = PageReader::new(&viewer, (user, feed), home);
         let (mut posts, mut sources, mut index) = (Vec::new(), Vec::new(), start);
         while posts.len() < page.limit
             && let Some(item) = snapshot.item(index)
         {
             index += 1;
-            let reasons = reader.reasons(&item).filter(|reasons| !reasons.is_empty());
+            let reasons = reader.reasons(&item, &snapshot).filter(|reasons| !reasons.is_empty());
             if let Some(reasons) = reasons {
                 posts.push(RankedPost { post: item.post, reasons, explained: None });
                 sources.push(item.sources);
@@ -170,12 +170,13 @@ impl Node {
     ) -> Vec<RankedPost> {
         self.catch_up_ranked();
         let viewer = self.viewer(Some(user));
-        let (ranking, explained) = self.ranking(&viewer, user, (name, feed), Some(posts));
         let home = self.views().home_authors(viewer.facts(), user);
-        let reader = PageReader::new(&viewer, (user, feed), &ranking, home);
+        let reader = PageReader::new(&viewer, (user, feed), home);
+        let (ranking, explained) =
+            self.ranking(&viewer, user, (name, feed), Some((posts, &reader)));
         let items = (0..ranking.len()).filter_map(|place| ranking.item(place));
         let ranked = items.zip(explained).filter_map(|(item, explained)| {
-            let (post, reasons) = (item.post, reader.reasons(&item)?);
+            let (post, reasons) = (item.post, reader.reasons(&item, &ranking)?);
             Some(RankedPost { post, reasons, explained: Some(explained) })
         });
         ranked.collect()
@@ -321,17 +322,18 @@ impl Node {
         }
     }
 
-    /// Ranks the candidates of a feed, or given posts, of which it also returns scores and features.
+    /// Ranks the candidates of a feed, or given posts, of which it also returns scores and features. Given posts that
+    /// the reader does not show take no place of others.
     fn ranking(
         &self,
         viewer: &Viewer<'_, Store>,
         user: UserId,
         (name, feed): (&str, &Feed),
-        given: Option<&[PostId]>,
+        given: Option<(&[PostId], &PageReader<'_>)>,
     ) -> (Snapshot, Vec<(f32, Features)>) {
         let now_ms = self.now_ms();
         let home = match given {
-            Some(posts) => self.at_home(user, posts),
+            Some((posts, _)) => self.at_home(user, posts),
             None => self.candidates_at_home(user, feed),
         };
         let is_given = given.is_some();
@@ -341,9 +343,16 @@ impl Node {
             // Of users with very many blocks, and of authors who are disabled.
             gathered.candidates.retain(|found| viewer.wants_public_by(UserId(found.author)));
         }
-        self.set_seen(&mut gathered.candidates, (user, now_ms));
         let boosters = taste.home.iter().filter_map(|it| Some((it.post, it.booster?)));
         let boosters: HashMap<_, _> = boosters.collect();
+        if let Some((_, reader)) = given {
+            gathered.candidates.retain(|found| {
+                let (post, sources) = (PostId(found.post), found.sources);
+                let booster = boosters.get(&post).copied();
+                reader.shows(&Item { post, sources, explores: false, likers: None, booster })
+            });
+        }
+        self.set_seen(&mut gathered.candidates, (user, now_ms));
         let candidates = &gathered.candidates;
         let item = |ranked: Ranked| {
             let found = candidates.get(ranked.candidate)?;

@@ -35,12 +35,11 @@ pub enum Reason {
     NewAuthor,
 }
 
-/// Reader of a page of a ranking.
+/// Reader of posts for a feed of a viewer.
 pub(super) struct PageReader<'a> {
     viewer: &'a Viewer<'a, Store>,
     user: UserId,
     feed: &'a Feed,
-    snapshot: &'a Snapshot,
     /// Authors in the viewer's home timeline.
     home: HomeAuthors,
     follows_tags: bool,
@@ -51,15 +50,20 @@ impl<'a> PageReader<'a> {
     pub(super) fn new(
         viewer: &'a Viewer<'a, Store>,
         (user, feed): (UserId, &'a Feed),
-        snapshot: &'a Snapshot,
         (home, follows_tags): (HomeAuthors, bool),
     ) -> Self {
         let feedback = Feedback::of(viewer.facts(), user);
-        Self { viewer, user, feed, snapshot, home, follows_tags, feedback }
+        Self { viewer, user, feed, home, follows_tags, feedback }
     }
 
-    /// Reasons for a post that hold now; `None` if the viewer may not see the post in the feed.
-    pub(super) fn reasons(&self, item: &Item) -> Option<Vec<Reason>> {
+    /// Whether the feed may show a post to the viewer.
+    pub(super) fn shows(&self, item: &Item) -> bool {
+        self.shown(item).is_some()
+    }
+
+    /// Reads a post, and says whether the viewer follows the author, and else whether it is in the home timeline.
+    /// `None` if the viewer may not see the post in the feed.
+    fn shown(&self, item: &Item) -> Option<(Post, bool, bool)> {
         let facts = self.viewer.facts();
         let post = facts.post(item.post).filter(|post| self.viewer.wanted(post))?;
         let is_followed = self.home.has(post.author);
@@ -73,9 +77,12 @@ impl<'a> PageReader<'a> {
             (false, true) => post.visibility == Visibility::Public,
             (false, false) => may_be_suggested(facts, &post),
         };
-        if !is_shown {
-            return None;
-        }
+        is_shown.then_some((post, is_followed, is_at_home))
+    }
+
+    /// Reasons for a post of a ranking that hold now; `None` if the viewer may not see the post in the feed.
+    pub(super) fn reasons(&self, item: &Item, ranking: &Snapshot) -> Option<Vec<Reason>> {
+        let (post, is_followed, is_at_home) = self.shown(item)?;
         let mut reasons = Vec::new();
         if is_followed {
             reasons.push(Reason::Followed);
@@ -85,7 +92,7 @@ impl<'a> PageReader<'a> {
         reasons.extend(item.likers.as_ref().and_then(|likers| self.liked(item.post, likers)));
         if item.sources.contains(Source::FollowedHashtags) {
             let tags = post.tags().into_iter();
-            let mut tags = tags.filter(|tag| self.snapshot.has_tag(tag_number(tag)));
+            let mut tags = tags.filter(|tag| ranking.has_tag(tag_number(tag)));
             reasons.extend(tags.next().map(Reason::Hashtag));
         }
         if item.sources.contains(Source::Groups) {
