@@ -344,6 +344,14 @@ fn given_posts_are_ranked_as_the_feed_would_and_none_that_it_may_not_show() {
     assert_eq!(page["items"].as_array().map(Vec::len), Some(1), "{page}");
     assert_eq!(page["items"][0]["id"], json!(plain));
 
+    // A post that no source has stays too, with its counts.
+    let no_source = json!({"sources": {"groups": 9}, "score": "likes"});
+    assert_eq!(server.with_json("PUT", "/v1/feeds/groups", &[], &no_source).status, 204);
+    let page = rank("eve", "groups", &json!([dan[2]])).json();
+    let item = &page["items"][0];
+    assert_eq!((&item["id"], &item["reasons"]), (&json!(dan[2]), &json!([])));
+    assert_eq!((&item["score"], &item["features"]["likes"]), (&json!(1.0), &json!(1.0)));
+
     // A followed author stays, though the user is not interested. Others go.
     put(&server, "/v1/users/@ada/not_interested/@bob");
     put(&server, "/v1/users/@ada/not_interested/@dan");

@@ -2,7 +2,7 @@
 //!
 //! The first read of a ranked feed loads the newest posts into the view and starts the thread, which loads the others;
 //! so a server on which nobody reads one does no work for them. A read shows all earlier changes, unless there are too
-//! many.
+//! many, or another read applies them for more than 50 ms.
 //!
 //! **Invariant:** a page has only posts that [`Viewer::wanted`] accepts when the page is read, and no direct posts. A
 //! post by an author whom the viewer does not follow is public; unless a followed user boosted it or it has a followed
@@ -37,6 +37,8 @@ use crate::views::ranked::{AtHome, Item, Snapshot, Taste, tag_number};
 
 /// Interval of the thread.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// Time after which a load that failed is tried again, in milliseconds.
+const LOADED_AGAIN_MS: u64 = 60_000;
 /// Maximum number of pages of the home timeline that are read for candidates.
 const HOME_PAGES_MAX: usize = 3;
 /// Number of candidates of the home timeline from which on no further page is read: only the first is in memory.
@@ -76,7 +78,7 @@ pub struct RankedPost {
     pub post: PostId,
     /// Reasons for the post, the most personal first; at least one.
     pub reasons: Vec<Reason>,
-    /// Score and features when the page is read, if requested.
+    /// Score and features, if requested: those of the ranking for its first page, later those of the read.
     pub explained: Option<(f32, Features)>,
 }
 
@@ -93,9 +95,15 @@ impl Node {
         self.catch_up_ranked();
         let (viewer, now_ms) = (self.viewer(Some(user)), self.now_ms());
         let snapshots = self.views().ranked.snapshots();
-        let (snapshot, start) = match page.place {
-            Some(place) => (snapshots.get(user, name, place.snapshot, now_ms)?, place.index),
-            None => (snapshots.keep(self.ranking(&viewer, user, (name, feed), None).0), 0),
+        let (snapshot, start, explained) = match page.place {
+            Some(place) => {
+                let snapshot = snapshots.get(user, name, place.snapshot, now_ms)?;
+                (snapshot, place.index, Vec::new())
+            }
+            None => {
+                let (snapshot, explained) = self.ranking(&viewer, user, (name, feed), None);
+                (snapshots.keep(snapshot), 0, explained)
+            }
         };
         let home = self.views().home_authors(viewer.facts(), user);
         let reader = PageReader::new(&viewer, (user, feed), home);
@@ -103,14 +111,15 @@ impl Node {
         while posts.len() < page.limit
             && let Some(item) = snapshot.item(index)
         {
+            let explained = explained.get(index).copied().filter(|_| page.explains);
             index += 1;
             let reasons = reader.reasons(&item, &snapshot).filter(|reasons| !reasons.is_empty());
             if let Some(reasons) = reasons {
-                posts.push(RankedPost { post: item.post, reasons, explained: None });
+                posts.push(RankedPost { post: item.post, reasons, explained });
                 sources.push(item.sources);
             }
         }
-        if page.explains {
+        if page.explains && page.place.is_some() {
             self.explain(&viewer, (user, feed), &mut posts, &sources);
         }
         snapshot.has_read(index);
@@ -118,7 +127,7 @@ impl Node {
         Some((posts, Some(place).filter(|_| index < snapshot.len())))
     }
 
-    /// Adds scores and features to posts, whose sources are `sources`.
+    /// Adds scores and features to posts of a later page, whose sources are `sources`.
     fn explain(
         &self,
         viewer: &Viewer<'_, Store>,
@@ -221,9 +230,9 @@ impl Node {
         authors.take(max).collect()
     }
 
-    /// Loads the view for ranked feeds completely, for tests. A server does that in the background after the first read
-    /// of a ranked feed. Blocks.
-    pub fn load_ranked(&self) {
+    /// Loads the view for ranked feeds completely, which a server does in the background.
+    #[cfg(test)]
+    fn load_ranked(&self) {
         self.catch_up_ranked();
         load(&self.shared);
     }
@@ -322,8 +331,8 @@ impl Node {
         }
     }
 
-    /// Ranks the candidates of a feed, or given posts, of which it also returns scores and features. Given posts that
-    /// the reader does not show take no place of others.
+    /// Ranks the candidates of a feed, or given posts. Also returns the score and the features of each ranked post. Given
+    /// posts that the reader does not show take no place of others.
     fn ranking(
         &self,
         viewer: &Viewer<'_, Store>,
@@ -366,7 +375,7 @@ impl Node {
             })
         };
         let ranked = rank(feed, candidates);
-        let explained = ranked.iter().filter(|_| is_given).filter_map(|ranked| {
+        let explained = ranked.iter().filter_map(|ranked| {
             Some((ranked.score as f32, candidates.get(ranked.candidate)?.features))
         });
         let explained = explained.collect();
@@ -375,11 +384,15 @@ impl Node {
     }
 }
 
-/// Loads the view, and keeps it current until the node stops. Unreadable rows are left out.
+/// Loads the view, and keeps it current until the node stops. Unreadable rows are left out; if they prevent the load, it is
+/// tried again later.
 fn follow(shared: &Shared) {
-    let mut next = 0;
-    load(shared);
+    let (mut next, mut load_at_ms) = (0, Some(0));
     while !shared.stopped() {
+        let now_ms = shared.time.now_ms();
+        if load_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            load_at_ms = load(shared).is_none().then_some(now_ms + LOADED_AGAIN_MS);
+        }
         unless_unreadable(|| {
             let (facts, views) = (Facts::new(&shared.store), &shared.views);
             views.catch_up_ranked(facts, shared.time.now_ms());
@@ -389,9 +402,10 @@ fn follow(shared: &Shared) {
     }
 }
 
-fn load(shared: &Shared) {
+/// Loads the view; returns `None` if rows that are needed are unreadable.
+fn load(shared: &Shared) -> Option<()> {
     let (facts, now_ms) = (Facts::new(&shared.store), shared.time.now_ms());
-    unless_unreadable(|| shared.views.load_ranked(facts, now_ms, || shared.stopped()));
+    unless_unreadable(|| shared.views.load_ranked(facts, now_ms, || shared.stopped()))
 }
 
 /// Users whose posts the viewer may not see or does not want.

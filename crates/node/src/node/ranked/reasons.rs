@@ -118,7 +118,9 @@ impl<'a> PageReader<'a> {
             return false;
         }
         let facts = self.viewer.facts();
-        let is_boosted = item.booster.is_some_and(|booster| {
+        // Another followed user may have boosted the post too.
+        let likers = item.likers.iter().flat_map(Likers::named);
+        let is_boosted = item.booster.into_iter().chain(likers).any(|booster| {
             (booster == self.user || self.home.has_boosts_by(booster))
                 && facts.reaction(booster, item.post, Reaction::Boost).is_some()
         });

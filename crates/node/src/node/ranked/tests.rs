@@ -259,9 +259,11 @@ fn runtime() -> tokio::runtime::Runtime {
 fn readers_read_and_follow_the_view_while_a_new_one_is_loaded() {
     let runtime = runtime();
     let mut world = runtime.block_on(World::new());
-    let mut run = |step| runtime.block_on(world.run(step));
+    for (a, b) in [(0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1)] {
+        runtime.block_on(world.run(Step::Follow(a, b, true)));
+    }
     for user in 0..3 {
-        run(Step::Post(user, Visibility::Public, false));
+        runtime.block_on(world.run(Step::Post(user, Visibility::Public, false)));
     }
     let node = world.node.clone();
     let views = node.views();
@@ -270,22 +272,99 @@ fn readers_read_and_follow_the_view_while_a_new_one_is_loaded() {
         views.ranked.popular()
     };
     assert_eq!(popular(), []);
-    let mut world = world;
     let posts: Vec<_> = world.posts.iter().map(|(post, _)| *post).collect();
-    let seen = std::cell::RefCell::new(Vec::new());
-    let world = std::cell::RefCell::new(&mut world);
-    // The load asks before each post, and then before each user, whether it must stop.
+    let (world, steps) = (std::cell::RefCell::new(world), std::cell::Cell::new(0));
+    // The load asks before each post, and then before each user, whether it must stop. So each change is about a post
+    // that is loaded already, or not to be loaded.
     views.load_ranked(node.facts(), node.now_ms(), || {
-        if seen.borrow().len() < 2 {
-            let place = seen.borrow().len();
-            runtime.block_on(world.borrow_mut().run(Step::React(4, place, Favourite, true)));
-            seen.borrow_mut().push(popular());
+        let run = |step| runtime.block_on(world.borrow_mut().run(step));
+        match steps.replace(steps.get() + 1) {
+            1 => {
+                run(Step::React(4, 0, Favourite, true));
+                assert_eq!(popular(), [posts[0]], "the present view");
+            }
+            2 => run(Step::React(4, 1, Favourite, true)),
+            3 => {
+                run(Step::Delete(1));
+                run(Step::Post(3, Visibility::Public, false));
+                run(Step::React(5, 3, Favourite, true));
+            }
+            _ => {}
         }
         false
     });
-    assert_eq!(seen.take(), [vec![posts[0]], vec![posts[1], posts[0]]]);
-    assert_eq!(views.ranked.popular(), [posts[1], posts[0]], "the new view");
+    let new = world.borrow().posts[3].0;
+    assert!(views.ranked.group_of(UserId(0)).is_some(), "only the new view has groups");
+    let mut found = views.ranked.popular();
+    found.sort_unstable();
+    assert_eq!(found, [posts[0], new]);
     node.close();
+}
+
+#[test]
+fn many_changes_during_a_load_are_in_the_new_view() {
+    let runtime = runtime();
+    let mut world = runtime.block_on(World::new());
+    for user in 0..3 {
+        runtime.block_on(world.run(Step::Post(user, Visibility::Public, false)));
+    }
+    let text = || PostText::parse("one of many").unwrap();
+    let more = || Command::Publish(Draft::new(UserRef::Id(UserId(5)), text()).into()).into();
+    let node = world.node.clone();
+    let publish = |count: usize| {
+        let posts = (0..count).map(|_| more()).collect();
+        runtime.block_on(node.submit_all(posts)).unwrap();
+    };
+    publish(200);
+    let (views, steps) = (node.views(), std::cell::Cell::new(0));
+    views.load_ranked(node.facts(), node.now_ms(), || {
+        let step = steps.replace(steps.get() + 1);
+        // More posts than one user may have followed at a time.
+        if step < 100 && step % 10 == 3 {
+            publish(30);
+        }
+        false
+    });
+    let page = Span::below(None, 1_000).unwrap();
+    let all = node.facts().public_posts(feed::post_lists::PublicList::Posts, page);
+    let ids: Vec<_> = all.iter().map(|(post, _)| *post).collect();
+    assert_eq!(ids.len(), 503);
+    let authors = views.ranked.authors(&ids);
+    assert!(authors.iter().all(|(_, author)| author.is_some()));
+    node.close();
+}
+
+#[test]
+fn a_post_by_an_author_in_whom_the_user_is_not_interested_leaves_when_it_is_no_longer_at_home() {
+    let runtime = runtime();
+    let mut world = runtime.block_on(World::new());
+    let mut run = |step| runtime.block_on(world.run(step));
+    run(Step::Follow(5, 0, true));
+    run(Step::Follow(5, 1, true));
+    for user in [2, 1] {
+        run(Step::Post(user, Visibility::Public, false));
+    }
+    run(Step::React(0, 0, Boost, true));
+    run(Step::React(1, 0, Favourite, true));
+    let not = Command::NotInterested {
+        user: UserRef::Id(UserId(5)),
+        other: UserRef::Id(UserId(2)),
+        on: true,
+    };
+    runtime.block_on(world.submit(not)).unwrap();
+    let feeds = "[feeds.x]\nsources = { following = 9, liked-by-followed = 9 }\nscore = \"-age\"";
+    let feeds = Feeds::parse(feeds).unwrap();
+    let read = |world: &World, place| {
+        let page = RankedPage { place, limit: 1, explains: false };
+        let found = world.node.ranked(UserId(5), ("x", feeds.named("x").unwrap()), &page);
+        let (posts, place) = found.unwrap();
+        (posts.iter().map(|found| found.post).collect::<Vec<_>>(), place)
+    };
+    let (first, place) = read(&world, None);
+    assert_eq!((first, read(&world, place).0), (vec![world.posts[1].0], vec![world.posts[0].0]));
+    runtime.block_on(world.run(Step::Follow(5, 0, false)));
+    assert_eq!(read(&world, place).0, []);
+    world.node.close();
 }
 
 #[test]

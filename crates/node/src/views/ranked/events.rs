@@ -84,8 +84,11 @@ impl Allowance {
 
     /// Takes one effect by a user from the allowance; returns false if it is used up.
     fn take(&mut self, user: UserId) -> bool {
+        if self.left == 0 {
+            return false;
+        }
         let of_user = self.of_user.entry(user).or_default();
-        let is_allowed = self.left > 0 && *of_user < self.per_user_max;
+        let is_allowed = *of_user < self.per_user_max;
         if is_allowed {
             self.left -= 1;
             *of_user += 1;

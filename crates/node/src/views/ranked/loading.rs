@@ -25,16 +25,17 @@ const GROUPED_FIRST_MAX: usize = 1 << 18;
 const FEW: usize = 50;
 
 impl<R: Rows + ?Sized> Reader<'_, R> {
-    /// Applies the events of the newest posts, oldest first, each followed by the reactions to it. So the last reactions
+    /// Applies the events of the newest posts after `last`, oldest first, each followed by the reactions to it. So the last reactions
     /// of a user are about those to the newest posts. Posts with unreadable rows are left out. Ends early if
     /// `is_stopped`.
     pub(super) fn load(
         &self,
+        last: PostId,
         max: usize,
-        is_stopped: impl Fn() -> bool,
+        mut is_stopped: impl FnMut() -> bool,
         mut apply: impl FnMut(Event),
     ) {
-        for (id, author) in newest(self.facts, max).into_iter().rev() {
+        for (id, author) in newest(self.facts, last, max).into_iter().rev() {
             if is_stopped() {
                 return;
             }
@@ -63,10 +64,15 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
     }
 }
 
-/// Newest posts of the public timeline, newest first.
-fn newest<R: Rows + ?Sized>(facts: Facts<'_, R>, max: usize) -> Vec<(PostId, UserId)> {
+/// Newest posts of the public timeline after `after`, newest first.
+fn newest<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    after: PostId,
+    max: usize,
+) -> Vec<(PostId, UserId)> {
     let mut posts = Vec::new();
-    let mut rest = Span::below(None, LOADED_AT_ONCE.min(max));
+    let low = after.0 + 1;
+    let mut rest = Span::below(None, LOADED_AT_ONCE.min(max)).map(|span| Span { low, ..span });
     while let Some(span) = rest.filter(|span| span.limit > 0) {
         let found = facts.public_posts(PublicList::Posts, span);
         let last = found.last().filter(|_| found.len() >= span.limit).map(|(post, _)| post.0);
@@ -81,7 +87,7 @@ fn newest<R: Rows + ?Sized>(facts: Facts<'_, R>, max: usize) -> Vec<(PostId, Use
 pub(super) fn find_groups<R: Rows + ?Sized>(
     view: &RwLock<View>,
     facts: Facts<'_, R>,
-    is_stopped: impl Fn() -> bool,
+    mut is_stopped: impl FnMut() -> bool,
 ) {
     let mut left = GROUPED_FIRST_MAX;
     for _ in 0..PASSES_MAX {

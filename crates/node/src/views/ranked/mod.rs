@@ -7,7 +7,8 @@
 //! lost. The writer and the homes neither read nor wait for this view, and a reader waits for another one for at most
 //! [`WAIT_MAX`].
 //!
-//! **Invariant:** every part has a fixed maximum size, which [`Sizes`] derives from the budget.
+//! **Invariant:** every part has a fixed maximum size, which [`Sizes`] derives from the budget. While a view is loaded,
+//! the first one takes at most about 2 MiB in addition.
 //! **Invariant:** the view decides nothing about visibility: readers check every post that they show.
 //!
 //! Read `recent`, `reactions`, `topics`, `events`, `loading`, `gather`, `seen`, then `snapshots`.
@@ -34,6 +35,7 @@ use hashbrown::{HashMap, HashSet};
 use parking_lot::{Mutex, RwLock};
 use rows::Rows;
 use smallvec::SmallVec;
+use store::unless_unreadable;
 
 use super::effects::Effects;
 use events::{Allowance, Counts, Event, Reader, Subjects, first_young};
@@ -59,8 +61,15 @@ const WINDOW_EFFECTS_MAX: usize = 1_024;
 const WINDOW_EFFECTS_PER_USER_MAX: usize = 64;
 /// Maximum number of the newest posts that the first reader loads: few, because other readers wait.
 const LOADED_FIRST: usize = 512;
-/// Maximum number of the newest posts that the thread loads, and of effects that it applies to them meanwhile.
+/// Maximum number of posts, of users and of topics in the first view.
+const FIRST_VIEW_MAX: usize = 1_024;
+/// Maximum number of the newest posts that the thread loads.
 const LOADED_MAX: usize = 1 << 16;
+/// Number of posts or users after which the thread applies the effects of meanwhile to the view that it loads: at most
+/// those of a window.
+const LOADED_BETWEEN: usize = 64;
+/// Maximum number of events that are applied without releasing the lock of the view.
+const APPLIED_AT_ONCE: usize = 64;
 /// Maximum time for which a reader waits for another one that loads the first posts or applies effects. After that it
 /// reads the view without the last effects.
 const WAIT_MAX: Duration = Duration::from_millis(50);
@@ -80,6 +89,13 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
+    /// Sizes of the first view, which is kept only until the thread has loaded another one.
+    fn of_first_view(self) -> Self {
+        let Self { posts, users, topics, .. } = self;
+        let max = |size: usize| size.min(FIRST_VIEW_MAX);
+        Self { posts: max(posts), users: max(users), topics: max(topics), ..self }
+    }
+
     /// Divides a budget: five sixteenths for posts, a quarter each for users and for snapshots, an eighth for topics, a
     /// sixteenth for reports of what users have seen.
     pub(crate) const fn of(bytes: usize) -> Self {
@@ -131,7 +147,8 @@ impl Ranked {
     pub(super) fn new(bytes: usize) -> Self {
         let sizes = Sizes::of(bytes);
         let (snapshots, seen) = (Snapshots::new(sizes.snapshot_bytes), Seen::new(sizes.readers));
-        let (is_followed, view) = (AtomicBool::new(false), RwLock::new(View::new(sizes)));
+        let (is_followed, view) =
+            (AtomicBool::new(false), RwLock::new(View::new(sizes.of_first_view())));
         Self { sizes, is_followed, progress: Mutex::default(), view, snapshots, seen }
     }
 
@@ -162,13 +179,13 @@ impl Ranked {
         let position = position.get_or_insert_with(|| effects.end());
         if is_new {
             let max = self.sizes.posts.min(LOADED_FIRST);
-            reader.load(max, || false, |event| self.view.write().apply(event));
+            reader.load(PostId(0), max, || false, |event| self.view.write().apply(event));
         }
-        follow(&self.view, (&reader, allowance), effects, position);
+        follow(&self.view, (&reader, allowance), effects, position, |_| true);
     }
 
     /// Loads a new view from the facts, groups its users and replaces the present view, unless `is_stopped`. Readers use
-    /// the present one meanwhile. Called once.
+    /// the present one meanwhile.
     pub(super) fn load<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -180,19 +197,40 @@ impl Ranked {
         let reader = Reader { facts, young_from: first_young(facts, now_ms) };
         let view = RwLock::new(View::new(self.sizes));
         let max = self.sizes.posts.min(LOADED_MAX);
-        reader.load(max, &is_stopped, |event| view.write().apply(event));
-        loading::find_groups(&view, facts, &is_stopped);
-        let mut allowance = Allowance::new(LOADED_MAX, LOADED_MAX);
-        follow(&view, (&reader, &mut allowance), effects, &mut position);
+        let mut steps = 0;
+        let mut catch_up = |is_applied: fn(&Event) -> bool| {
+            let mut allowance = Allowance::new(WINDOW_EFFECTS_MAX, WINDOW_EFFECTS_PER_USER_MAX);
+            follow(&view, (&reader, &mut allowance), effects, &mut position, is_applied);
+        };
+        let mut step = |is_applied: fn(&Event) -> bool| {
+            steps += 1;
+            if steps % LOADED_BETWEEN == 0 {
+                catch_up(is_applied);
+            }
+            is_stopped()
+        };
+        let newest = || view.read().posts.newest();
+        let apply = |event| view.write().apply(event);
+        // Posts are loaded in the order of their ids, so new ones are loaded after the others. The second time, few are
+        // left, and the third time almost none, whose effects may wait.
+        for _ in 0..2 {
+            let is_applied = |event: &Event| !matches!(event, Event::Posted { .. });
+            reader.load(newest(), max, || step(is_applied), apply);
+        }
+        reader.load(newest(), max, &is_stopped, apply);
+        loading::find_groups(&view, facts, || step(|_| true));
+        catch_up(|_| true);
         if is_stopped() {
             return;
         }
         let mut progress = self.progress.lock();
         // The few effects since then, so that the new view has all that readers have seen in the present one.
-        follow(&view, (&reader, &mut allowance), effects, &mut position);
+        catch_up(|_| true);
         progress.position = Some(position);
         let mut view = view.into_inner();
         std::mem::swap(&mut *self.view.write(), &mut view);
+        // The old view is freed without the lock.
+        drop(progress);
     }
 
     /// Moves the next users to the groups of most of their neighbors.
@@ -208,6 +246,12 @@ impl Ranked {
                 self.view.write().join(user, group);
             }
         }
+    }
+
+    /// Interest group of a user, for tests.
+    #[cfg(test)]
+    pub(crate) fn group_of(&self, user: UserId) -> Option<UserId> {
+        self.view.read().reactions.group(user).map(|group| group.0)
     }
 
     /// Authors of the recent public posts among these posts; `None` for the other posts.
@@ -278,12 +322,14 @@ impl Ranked {
 }
 
 /// Applies the effects after `position`, and sets `position` to the last ones. Of those that need the facts, it skips
-/// what exceeds the allowance: they are missing in the view until their posts change again.
+/// what exceeds the allowance or has unreadable rows: they are missing in the view until their posts change again.
+/// Applies only the events for which `is_applied`.
 fn follow<R: Rows + ?Sized>(
     view: &RwLock<View>,
     (reader, allowance): (&Reader<'_, R>, &mut Allowance),
     effects: &Effects,
     position: &mut Position,
+    is_applied: impl Fn(&Event) -> bool,
 ) {
     loop {
         // After lost effects, the next call returns the kept ones.
@@ -291,10 +337,12 @@ fn follow<R: Rows + ?Sized>(
         let Some(group) = next else { return };
         let author_of = |post| view.read().posts.get(post).map(|found| found.author);
         let mut of_group = events::Group::new(reader, author_of, allowance);
-        let found: Vec<_> = group.iter().filter_map(|effect| of_group.event(effect)).collect();
-        if !found.is_empty() {
+        let event = |effect| unless_unreadable(|| of_group.event(effect)).flatten();
+        let found: Vec<_> = group.iter().filter_map(event).filter(&is_applied).collect();
+        let mut found = found.into_iter();
+        while found.len() > 0 {
             let mut view = view.write();
-            found.into_iter().for_each(|event| view.apply(event));
+            found.by_ref().take(APPLIED_AT_ONCE).for_each(|event| view.apply(event));
         }
     }
 }
@@ -318,6 +366,7 @@ impl View {
                 if self.posts.push(post) && is_new_author {
                     self.add_new((id, author));
                 }
+                self.topics.forget_before(self.posts.oldest());
                 self.raise(id, author);
             }
             Event::Edited { post, subjects: Subjects { tags, language, is_plain } } => {
@@ -327,10 +376,10 @@ impl View {
             }
             Event::Removed(post) => {
                 if let Some(found) = self.posts.get(post) {
-                    let group = self.reactions.group(found.author).map(Topic::Group);
-                    for topic in Topic::of(found).chain(group) {
+                    for topic in Topic::of(found) {
                         self.topics.remove(topic, post);
                     }
+                    self.topics.remove_from_groups(post);
                 }
                 self.remove_new(|(other, _)| other == post);
                 self.posts.remove(post);

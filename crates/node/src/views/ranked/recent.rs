@@ -102,6 +102,16 @@ impl Recents {
         true
     }
 
+    /// Oldest post of the ring, which may be removed.
+    pub(super) fn oldest(&self) -> PostId {
+        self.ring.front().map_or(PostId(0), |found| found.id)
+    }
+
+    /// Newest post of the ring, which may be removed.
+    pub(super) fn newest(&self) -> PostId {
+        self.ring.back().map_or(PostId(0), |found| found.id)
+    }
+
     pub(super) fn get(&self, post: PostId) -> Option<&Recent> {
         let place = self.ring.binary_search_by_key(&post, |found| found.id).ok()?;
         self.ring.get(place).filter(|found| !found.is_removed)

@@ -1,8 +1,8 @@
 //! Short-lived snapshots of rankings, so that the pages of a feed neither repeat nor lose posts while a user reads.
 //!
 //! **Invariant:** a user has at most two snapshots, so a user who reloads displaces only their own. When the budget is
-//! used up, the snapshots of the user who has waited longest are dropped; a user who made a ranking meanwhile waits
-//! again. So all operations take a constant time.
+//! used up, the snapshots of the user who has waited longest are dropped; a user who made or read a ranking meanwhile
+//! waits again. So all operations take a constant time on average.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ struct Kept {
 struct OfUser {
     newest: Arc<Snapshot>,
     older: Option<Arc<Snapshot>>,
-    /// Whether the user made a ranking after the place in the queue was taken.
+    /// Whether the user made or read a ranking after the place in the queue was taken.
     waits_again: bool,
 }
 
@@ -202,6 +202,12 @@ impl Snapshots {
         shown
     }
 
+    /// Whether a ranking of a user is kept, for tests.
+    #[cfg(test)]
+    pub(super) fn has(&self, user: UserId) -> bool {
+        self.kept.lock().users.contains_key(&user)
+    }
+
     /// Returns a snapshot of a user's feed, if it is still kept.
     pub(crate) fn get(
         &self,
@@ -210,9 +216,12 @@ impl Snapshots {
         number: u64,
         now_ms: u64,
     ) -> Option<Arc<Snapshot>> {
-        let kept = self.kept.lock();
-        let found = kept.users.get(&user)?.all().find(|it| it.number == number)?;
-        (*found.feed == *feed && !found.is_expired(now_ms)).then(|| Arc::clone(found))
+        let mut kept = self.kept.lock();
+        let of = kept.users.get_mut(&user)?;
+        let found = of.all().find(|it| it.number == number).map(Arc::clone)?;
+        let found = Some(found).filter(|it| *it.feed == *feed && !it.is_expired(now_ms))?;
+        of.waits_again = true;
+        Some(found)
     }
 }
 

@@ -105,7 +105,7 @@ fn hashtags_of_an_author_and_made_up_languages_displace_no_others() {
 #[test]
 fn a_flood_of_posts_without_reactions_displaces_none_with_reactions() {
     let mut topics = Topics::new(8);
-    // Posts that are two days old, with a favourite each, and new ones.
+    // Posts with a favourite each, and a flood 23 hours later.
     for author in 0..64 {
         let old = post(0, author, 1, 0);
         let popular = Popular { post: old.id, author: old.author, heat: old.heat() };
@@ -119,13 +119,49 @@ fn a_flood_of_posts_without_reactions_displaces_none_with_reactions() {
         topics.raise(Topic::Tag(100 + new.author.0), popular);
     };
     for author in 0..500 {
-        raise(&mut topics, &post(48, 100 + author, 0, 0));
+        raise(&mut topics, &post(23, 100 + author, 0, 0));
     }
     assert_eq!(topics.of(Topic::All), before);
     assert!((0..3).all(|tag| !topics.of(Topic::Tag(tag)).is_empty()));
-    raise(&mut topics, &post(48, 900, 1, 1));
+    raise(&mut topics, &post(23, 900, 1, 1));
     assert_eq!(topics.of(Topic::All)[0].author, UserId(900), "one with a favourite");
     assert_eq!(topics.of(Topic::Tag(1_000)).len(), 1);
+    raise(&mut topics, &post(25, 901, 0, 0));
+    assert_eq!(topics.of(Topic::All)[1].author, UserId(901), "no list stays closed");
+    assert_eq!(topics.of(Topic::Tag(1_001)).len(), 1);
+}
+
+#[test]
+fn posts_that_the_view_has_forgotten_take_no_places() {
+    let mut topics = Topics::new(8);
+    let raise = |topics: &mut Topics, new: Recent, tag| {
+        let popular = Popular { post: new.id, author: new.author, heat: new.heat() };
+        topics.raise(Topic::All, popular);
+        topics.raise(Topic::Tag(tag), popular);
+    };
+    for author in 0..64 {
+        raise(&mut topics, post(0, author, 9, 0), author % 3);
+    }
+    topics.forget_before(post(1, 0, 0, 0).id);
+    raise(&mut topics, post(1, 100, 0, 0), 100);
+    let of = |topic| topics.of(topic).iter().map(|found| found.author.0).collect::<Vec<_>>();
+    assert_eq!((of(Topic::All), of(Topic::Tag(100))), (vec![100], vec![100]));
+}
+
+#[test]
+fn an_author_with_many_hashtags_replaces_the_less_popular_ones() {
+    let mut topics = Topics::new(1_000);
+    for tag in 0..40 {
+        let post = PostId((1_000 + u64::from(tag)) * HOUR_STAMPS);
+        let popular = Popular { post, author: UserId(1), heat: 100.0 + tag as f32 };
+        topics.raise(Topic::Tag(tag), popular);
+        if tag == 5 {
+            topics.raise(Topic::Tag(5), Popular { author: UserId(2), heat: 500.0, ..popular });
+        }
+    }
+    let found: Vec<_> = (0..40).filter(|tag| !topics.of(Topic::Tag(*tag)).is_empty()).collect();
+    let newest: Vec<_> = [5].into_iter().chain(25..40).collect();
+    assert_eq!(found, newest, "the newest, and the one with a popular post");
 }
 
 #[test]
@@ -264,20 +300,35 @@ fn a_user_keeps_two_rankings_and_the_budget_holds() {
 #[test]
 fn a_user_who_reloads_displaces_no_other_and_is_dropped_after_them() {
     let snapshots = Snapshots::new(20 * 512);
-    let kept = |user, number| snapshots.get(UserId(user), "x", number, 0).is_some();
-    let others = [10, 11, 12].map(|user| (user, snapshots.keep(snapshot(user, 0)).number));
-    let mut last = 0;
-    for _ in 0..1_000 {
-        last = snapshots.keep(snapshot(9, 0)).number;
+    // A read would make the user wait again.
+    let has = |user| snapshots.has(UserId(user));
+    let others = [10, 11, 12];
+    for user in others {
+        snapshots.keep(snapshot(user, 0));
     }
-    assert!(kept(9, last) && others.iter().all(|(user, number)| kept(*user, *number)));
+    for _ in 0..1_000 {
+        snapshots.keep(snapshot(9, 0));
+    }
+    assert!(has(9) && others.into_iter().all(has));
     // Users 10 to 12 have waited longest, and user 9 has made a ranking since.
     let mut user = 100;
-    while kept(12, others[2].1) {
+    while has(12) {
         snapshots.keep(snapshot(user, 0));
         user += 1;
     }
-    assert!(user > 101 && kept(9, last));
+    assert!(user > 101 && has(9));
+}
+
+#[test]
+fn who_reads_pages_keeps_the_ranking_as_long_as_who_reloads() {
+    let snapshots = Snapshots::new(20 * 512);
+    let kept = |user, number| snapshots.get(UserId(user), "x", number, 0).is_some();
+    let [first, second] = [1, 2].map(|user| snapshots.keep(snapshot(user, 0)).number);
+    for user in 100..1_000 {
+        snapshots.keep(snapshot(user, 0));
+        assert!(kept(1, first), "{user} rankings were made since");
+    }
+    assert!(!kept(2, second));
 }
 
 #[test]
@@ -334,4 +385,21 @@ fn deleted_posts_and_those_of_hidden_users_leave_their_places() {
     assert_eq!(authors(&view), (vec![2, 3], vec![2, 3]));
     view.apply(Event::Hidden(UserId(2)));
     assert_eq!(authors(&view), (vec![3], vec![3]));
+}
+
+#[test]
+fn a_deleted_post_leaves_the_groups_of_those_who_reacted() {
+    let mut view = View::new(Sizes::of(1 << 20));
+    let posts = [1, 2, 3].map(|author| post(u64::from(author), author, 0, 0));
+    for post in posts.clone() {
+        view.apply(Event::Posted { post, is_new_author: false });
+    }
+    let group = Group(UserId(1));
+    view.join(UserId(2), group);
+    let counts = Counts { favourites: 1, boosts: 0, young: 0 };
+    view.apply(Event::Reacted { user: UserId(2), post: posts[2].id, is_added: true, counts });
+    let of_group = |view: &View| view.topics.of(Topic::Group(group)).len();
+    assert_eq!(of_group(&view), 1);
+    view.apply(Event::Removed(posts[2].id));
+    assert_eq!(of_group(&view), 0);
 }

@@ -2,7 +2,8 @@
 //!
 //! **Invariant:** a list has at most [`POPULAR_MAX`] posts and at most [`PER_AUTHOR_MAX`] of each author, the most popular
 //! first. A post enters a full list only in place of a less popular one; a post without reactions takes no place from
-//! one with reactions. So neither one author nor a flood of posts displaces what is more popular.
+//! one with reactions that is less than [`PROTECTED_HALF_LIVES`] older. So neither one author nor a flood of posts
+//! displaces what is more popular, and no list stays closed. Posts that the view has forgotten take no places.
 //! **Invariant:** each kind of topic has its own table, so made-up hashtags displace only hashtags. The same rules hold
 //! for topics in a full table, and the posts of an author bring at most [`TAGS_PER_AUTHOR_MAX`] hashtags into it.
 
@@ -20,6 +21,8 @@ use super::recent::{Recent, cold};
 pub(super) const POPULAR_MAX: usize = 64;
 /// Maximum number of posts of an author in a list.
 const PER_AUTHOR_MAX: usize = 4;
+/// Age relative to another post, in half-lives, up to which reactions protect a post from the other: a day.
+const PROTECTED_HALF_LIVES: f32 = 4.0;
 /// Maximum number of hashtags in the table that posts of one author have brought.
 const TAGS_PER_AUTHOR_MAX: usize = 16;
 /// Number of topics that are compared to find one to replace.
@@ -59,9 +62,15 @@ impl Popular {
         self.heat > cold(self.post) + 0.5
     }
 
+    /// Whether reactions protect the post from a more popular one: from one without reactions for a while.
+    fn is_protected_from(&self, other: &Self) -> bool {
+        let is_younger = || cold(self.post) + PROTECTED_HALF_LIVES > cold(other.post);
+        self.is_noticed() && (other.is_noticed() || is_younger())
+    }
+
     /// Whether the post may take the place of another one.
     fn displaces(&self, other: &Self) -> bool {
-        match (self.is_noticed(), other.is_noticed()) {
+        match (self.is_noticed(), other.is_protected_from(self)) {
             (true, false) => true,
             (false, true) => false,
             _ => self.heat > other.heat,
@@ -80,6 +89,8 @@ pub(super) struct Topics {
     languages: Table,
     tags: Table,
     groups: Table,
+    /// Oldest post that the view has.
+    oldest: PostId,
 }
 
 /// Lists of the topics of a kind.
@@ -105,18 +116,24 @@ impl Topics {
         let languages = LANGUAGES.len().min(max / 4);
         let (tags, groups) = ((max - languages) / 2, (max - languages).div_ceil(2));
         let [languages, tags, groups] = [languages, tags, groups].map(Table::new);
-        Self { all: Vec::new(), languages, tags, groups }
+        Self { all: Vec::new(), languages, tags, groups, oldest: PostId(0) }
+    }
+
+    /// Notes that the view has no posts before `oldest`.
+    pub(super) fn forget_before(&mut self, oldest: PostId) {
+        self.oldest = oldest;
     }
 
     /// Enters a post with its present heat in a list.
     pub(super) fn raise(&mut self, topic: Topic, popular: Popular) {
+        let oldest = self.oldest;
         match self.table_mut(topic) {
-            None => enter(&mut self.all, popular),
+            None => enter(&mut self.all, popular, oldest),
             Some(table) => {
                 let place = table.places.get(&topic).copied();
-                let place = place.or_else(|| table.add(topic, popular));
+                let place = place.or_else(|| table.add(topic, popular, oldest));
                 if let Some(list) = place.and_then(|place| table.lists.get_mut(place)) {
-                    enter(&mut list.posts, popular);
+                    enter(&mut list.posts, popular, oldest);
                 }
             }
         }
@@ -135,9 +152,16 @@ impl Topics {
         }
     }
 
+    /// Removes a post from the lists of all groups: of the author's, and of those whose users reacted.
+    pub(super) fn remove_from_groups(&mut self, post: PostId) {
+        for list in &mut self.groups.lists {
+            list.posts.retain(|other| other.post != post);
+        }
+    }
+
     /// Removes the posts of an author from all lists.
     pub(super) fn remove_author(&mut self, author: UserId) {
-        let Self { all, languages, tags, groups } = self;
+        let Self { all, languages, tags, groups, .. } = self;
         let lists = [languages, tags, groups].into_iter().flat_map(|table| &mut table.lists);
         for posts in lists.map(|list| &mut list.posts).chain([all]) {
             posts.retain(|other| other.author != author);
@@ -172,42 +196,54 @@ impl Table {
     }
 
     /// Adds a topic with its first post. If the table is full, the topic replaces that of some others whose best post is
-    /// the least popular, if the new post may displace that.
-    fn add(&mut self, topic: Topic, popular: Popular) -> Option<usize> {
-        let author = popular.author;
-        let is_by_author = |list: &&List| list.author == author;
-        if matches!(topic, Topic::Tag(_))
-            && self.lists.iter().filter(is_by_author).count() >= TAGS_PER_AUTHOR_MAX
-        {
-            return None;
-        }
-        let list = List { topic, author, posts: Vec::new() };
-        let place = if self.lists.len() < self.max {
-            self.lists.push(list);
-            self.lists.len() - 1
-        } else {
-            let len = self.lists.len();
-            let compared = (0..COMPARED.min(len)).map(|n| (self.hand + n) % len);
-            let best = |place: usize| self.lists.get(place).map(|list| (place, list.posts.first()));
-            // A list is empty if its posts were deleted.
-            let order = |(_, best): &(usize, Option<&Popular>)| best.map_or(f32::MIN, |it| it.heat);
-            let found = compared.filter_map(best).min_by(|a, b| order(a).total_cmp(&order(b)));
-            self.hand = (self.hand + COMPARED) % len.max(1);
-            let found = found.filter(|(_, best)| best.is_none_or(|best| popular.displaces(best)));
-            let (place, _) = found?;
-            let old = self.lists.get_mut(place)?;
-            self.places.remove(&old.topic);
-            *old = list;
-            place
+    /// the least popular, if the new post may displace that. If the author has brought as many hashtags as allowed, it
+    /// replaces one of these in the same way.
+    fn add(&mut self, topic: Topic, popular: Popular, oldest: PostId) -> Option<usize> {
+        let (author, len) = (popular.author, self.lists.len());
+        let new = List { topic, author, posts: Vec::new() };
+        let mut compared: Vec<_> = match topic {
+            Topic::Tag(_) => (0..len).filter(|place| self.is_by(*place, author)).collect(),
+            _ => Vec::new(),
         };
+        if compared.len() < TAGS_PER_AUTHOR_MAX {
+            if len < self.max {
+                self.lists.push(new);
+                self.places.insert(topic, len);
+                return Some(len);
+            }
+            compared = (0..COMPARED.min(len)).map(|n| (self.hand + n) % len).collect();
+            self.hand = (self.hand + COMPARED) % len.max(1);
+        }
+        let best = |place: usize| {
+            let mut posts = self.lists.get(place)?.posts.iter();
+            // A list has no post if all were deleted or forgotten.
+            Some((place, posts.find(|it| it.post >= oldest)))
+        };
+        let order = |(_, best): &(usize, Option<&Popular>)| {
+            best.map_or((false, f32::MIN), |best| (best.is_protected_from(&popular), best.heat))
+        };
+        let found = compared.into_iter().filter_map(best);
+        let found = found.min_by(|a, b| {
+            let (a, b) = (order(a), order(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let (place, _) = found.filter(|(_, best)| best.is_none_or(|it| popular.displaces(it)))?;
+        let old = self.lists.get_mut(place)?;
+        self.places.remove(&old.topic);
+        *old = new;
         self.places.insert(topic, place);
         Some(place)
     }
+
+    fn is_by(&self, place: usize, author: UserId) -> bool {
+        self.lists.get(place).is_some_and(|list| list.author == author)
+    }
 }
 
-/// Enters a post in a list, or gives it another place if it is in the list.
-fn enter(list: &mut Vec<Popular>, popular: Popular) {
+/// Enters a post in a list, or gives it another place if it is in the list. Posts before `oldest` leave the list.
+fn enter(list: &mut Vec<Popular>, popular: Popular, oldest: PostId) {
     let is_by_author = |other: &Popular| other.author == popular.author;
+    list.retain(|other| other.post >= oldest);
     if let Some(place) = list.iter().position(|other| other.post == popular.post) {
         list.remove(place);
     } else {
@@ -215,9 +251,10 @@ fn enter(list: &mut Vec<Popular>, popular: Popular) {
             list.iter().filter(|other| is_by_author(other)).count() >= PER_AUTHOR_MAX;
         if is_full_of_author || list.len() >= POPULAR_MAX {
             let may_go = |other: &Popular| !is_full_of_author || is_by_author(other);
-            // The least popular post, or, if there are any, the least popular without reactions.
-            let unnoticed = list.iter().rposition(|other| may_go(other) && !other.is_noticed());
-            let place = unnoticed.or_else(|| list.iter().rposition(may_go));
+            // The least popular post, or, if there are any, the least popular that is not protected.
+            let is_open = |other: &Popular| may_go(other) && !other.is_protected_from(&popular);
+            let place = list.iter().rposition(is_open);
+            let place = place.or_else(|| list.iter().rposition(may_go));
             let Some(place) = place
                 .filter(|place| list.get(*place).is_some_and(|other| popular.displaces(other)))
             else {
