@@ -1,11 +1,10 @@
 //! Changes for webhooks: what `GET /v1/changes` returns, without a request.
 
-use edge::{BlockingReads, STREAM_PACE};
+use edge::BlockingReads;
 use feed::limits;
 use node::Node;
-use node::changes::{Place, Records, Unavailable};
-use tokio::time::sleep;
-use webhooks::{Change, Page, ReadError, Source, Wanted};
+use node::changes::{self, Place, Records, Unavailable};
+use webhooks::{Change, Gap, Page, ReadError, Source, Wanted};
 
 use crate::page::to_json;
 use crate::v1::change_feed::{ChangeView, Start};
@@ -54,14 +53,7 @@ impl Source for ChangeReader {
 
     async fn wait(&self, after: &str) {
         let Some(after) = place(after) else { return };
-        tokio::select! {
-            biased;
-            () = self.node.changes_after(after) => return,
-            () = std::future::ready(()) => {}
-        }
         self.node.changes_after(after).await;
-        // Not at once, so that one read returns the changes of many groups.
-        sleep(STREAM_PACE).await;
     }
 
     fn end(&self) -> String {
@@ -76,6 +68,25 @@ impl Source for ChangeReader {
             });
         before.to_string()
     }
+
+    fn is_after(&self, position: &str, other: &str) -> bool {
+        // A place after a whole group is after each change of the group.
+        let order = |Place { group, index }| (group, index.map_or(u64::MAX, u64::from));
+        place(position).map(order) > place(other).map(order)
+    }
+
+    async fn gap(&self, after: Option<&str>) -> Result<Gap, ReadError> {
+        let (node, after) = (self.node.clone(), after.and_then(place));
+        let found = self.reads.feed().run(move || node.changes_gap(after)).await;
+        let unavailable = |why: String| ReadError::Unavailable(why);
+        let found =
+            found.map_err(|_| unavailable("reading the change feed has panicked".into()))?;
+        Ok(match found.map_err(|error| unavailable(error.to_string()))? {
+            changes::Gap::Foreign => Gap::Foreign,
+            changes::Gap::Removed(to) => Gap::Removed(to.to_string()),
+            changes::Gap::Damaged(to) => Gap::Damaged(to.to_string()),
+        })
+    }
 }
 
 /// Reads and renders changes. May block.
@@ -87,11 +98,18 @@ fn read(node: &Node, after: Option<Place>, wanted: &Wanted) -> Result<Page, Read
         error => ReadError::Unavailable(error.to_string()),
     })?;
     let is_wanted = |kind: &str| wanted.kinds.is_empty() || wanted.kinds.iter().any(|k| k == kind);
-    let mut page = Page { changes: Vec::new(), next: next.to_string() };
+    let read_of = |(place, time_ms, _): &(Place, u64, _)| (place.to_string(), *time_ms);
+    let last_read = items.last().map(read_of);
+    let has_more = items.len() >= limits::PAGE_MAX;
+    let mut page = Page { changes: Vec::new(), next: next.to_string(), last_read, has_more };
     let mut bytes = 0;
     for item in items.iter().filter(|(_, _, record)| is_wanted(record.kind.name())) {
         if page.changes.len() >= wanted.changes_max || bytes >= wanted.bytes {
-            page.next = page.changes.last().map_or(page.next, |last| last.position.clone());
+            if let Some(last) = page.changes.last() {
+                page.next = last.position.clone();
+                page.last_read = Some((last.position.clone(), last.time_ms));
+            }
+            page.has_more = true;
             break;
         }
         let json = to_json(&ChangeView::new(node, item, !wanted.ids_only));

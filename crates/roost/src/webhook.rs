@@ -81,8 +81,12 @@ impl ServerWebhooks {
         if !names.is_empty() {
             tracing::info!(names = names.join(","), "loaded the webhooks");
         }
-        self.webhooks.set(stored).await;
-        Ok(())
+        let set = self.webhooks.set(stored).await;
+        set.map_err(|error| {
+            anyhow::anyhow!(
+                "the position of a webhook cannot be stored, which is tried again: {error}"
+            )
+        })
     }
 
     /// Reads the stored webhooks, and logs an error.
@@ -104,10 +108,10 @@ impl ServerWebhooks {
         lines
     }
 
-    /// Requests an action of a webhook.
+    /// Executes an action of a webhook, and stores its effect.
     ///
     /// # Errors
-    /// If there is no such webhook, or the changes are not kept.
+    /// If there is no such webhook, the changes are not kept, or they would be skipped.
     pub(crate) async fn request(&self, name: &str, action: Action) -> anyhow::Result<()> {
         if let Action::SendAfter(position) = &action {
             anyhow::ensure!(is_position(position), "{position:?} is not a position");
@@ -115,8 +119,8 @@ impl ServerWebhooks {
             let wanted = Wanted { changes_max: 1, bytes: 1, kinds, ids_only };
             self.reader.read(Some(position), &wanted).await?;
         }
-        anyhow::ensure!(self.webhooks.request(name, action), "there is no webhook {name:?}");
-        Ok(())
+        let acted = self.webhooks.act(name, action).await;
+        acted.map_err(|error| anyhow::anyhow!("webhook {name:?}: {error}"))
     }
 
     /// Stops sending, and stores the positions.
@@ -149,9 +153,10 @@ fn about(webhook: &Webhook, status: &Status, width: usize) -> Vec<String> {
         lines.push(format!("  error at {}: {error}", time(*at)));
     }
     for letter in &status.dead {
+        let to = letter.to.as_ref().map(|to| format!(" up to {to}")).unwrap_or_default();
         let what = if letter.is_gap { "missing after" } else { "dead letter" };
         let (position, at) = (&letter.position, time(letter.at_ms));
-        lines.push(format!("  {what} {position}, at {at}: {}", letter.error));
+        lines.push(format!("  {what} {position}{to}, at {at}: {}", letter.error));
     }
     lines
 }

@@ -34,8 +34,6 @@ const ADDRESSES_MAX: usize = 4;
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Maximum number of bytes that are read of a response's body. The connection of a longer one is closed.
 const RESPONSE_BYTES_MAX: usize = 16 << 10;
-/// Longest idle time of a connection that is used again. Many servers close idle connections after 5 s.
-const IDLE_MAX: Duration = Duration::from_secs(3);
 
 /// Reason why a request was not accepted by the receiver.
 #[derive(Debug, Error)]
@@ -77,7 +75,7 @@ impl SendError {
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Self::Broken(_) | Self::Timeout(_) | Self::Redirect(_) => true,
-            Self::Status(status) => !matches!(status, 429 | 503),
+            Self::Status(status) => !matches!(status, 408 | 429 | 502..=504),
             _ => false,
         }
     }
@@ -99,6 +97,8 @@ pub(crate) struct Limits {
     pub(crate) connect: Duration,
     /// For the request and its response.
     pub(crate) response: Duration,
+    /// For an idle connection that is used again.
+    pub(crate) idle: Duration,
 }
 
 /// Makes the TLS settings for receivers: certificates must be signed by a CA of this system. Reads files.
@@ -157,10 +157,9 @@ impl Client {
         webhook: &Webhook,
         message: &Message,
     ) -> Result<u16, SendError> {
-        let kept = self
-            .connection
-            .take()
-            .filter(|kept| !kept.sender.is_closed() && kept.idle_since.elapsed() < IDLE_MAX);
+        let kept = self.connection.take().filter(|kept| {
+            !kept.sender.is_closed() && kept.idle_since.elapsed() < self.limits.idle
+        });
         if let Some(kept) = kept {
             match self.send_on(kept, webhook, message).await {
                 // The receiver may have closed the idle connection.
@@ -168,7 +167,8 @@ impl Client {
                 sent => return sent,
             }
         }
-        let connecting = timeout(self.limits.connect, connect(webhook, &self.tls)).await;
+        let connecting =
+            timeout(self.limits.connect, connect(webhook, &self.tls, self.limits.connect)).await;
         let connection =
             connecting.unwrap_or(Err(SendError::ConnectTimeout(self.limits.connect)))?;
         self.send_on(connection, webhook, message).await
@@ -233,20 +233,31 @@ fn request(webhook: &Webhook, Message { id, body }: &Message) -> Request<Full<By
 }
 
 /// Connects to a receiver whose addresses are allowed.
-async fn connect(webhook: &Webhook, tls: &Arc<ClientConfig>) -> Result<Connection, SendError> {
+async fn connect(
+    webhook: &Webhook,
+    tls: &Arc<ClientConfig>,
+    limit: Duration,
+) -> Result<Connection, SendError> {
+    let deadline = Instant::now() + limit;
     let host = webhook.url.host();
     let found = lookup_host((host, webhook.url.port())).await.map_err(SendError::LookUp)?;
     let found: Vec<SocketAddr> = found.take(ADDRESSES_MAX).collect();
     let mut failed = io::Error::other("the name has no address");
     found.iter().try_for_each(|address| check(webhook, address.ip()))?;
-    for address in found {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                let _ = stream.set_nodelay(true);
-                let stream = secured(webhook, stream, tls).await.map_err(SendError::Connect)?;
-                return handshake(stream).await.map_err(SendError::Broken);
-            }
-            Err(error) => failed = error,
+    for (index, address) in (0..).zip(&found) {
+        // An address that does not answer leaves time for the others.
+        let others = u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_sub(index).max(1);
+        let share = deadline.saturating_duration_since(Instant::now()) / others;
+        let secured = async {
+            let stream = TcpStream::connect(address).await?;
+            let _ = stream.set_nodelay(true);
+            secured(webhook, stream, tls).await
+        };
+        match timeout(share, secured).await {
+            Ok(Ok(stream)) => return handshake(stream).await.map_err(SendError::Broken),
+            Ok(Err(error)) => failed = error,
+            Err(_) if others == 1 => return Err(SendError::ConnectTimeout(limit)),
+            Err(_) => failed = io::ErrorKind::TimedOut.into(),
         }
     }
     Err(SendError::Connect(failed))

@@ -4,6 +4,7 @@
 //! one has half as many changes, until a single change is refused. If this lasts, the change is given up. A receiver
 //! that cannot be reached, or asks for patience, is waited for: nothing is given up.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_rustls::rustls::ClientConfig;
 
@@ -20,8 +21,8 @@ use crate::client::{Client, Message, SendError};
 use crate::status::Shared;
 use crate::stored::{Stored, shortened};
 use crate::{
-    Action, BODY_BYTES, CHANGES_MAX, Change, DeadLetter, Options, Page, ReadError, Source, Wanted,
-    Webhook, now_ms,
+    Action, ActionError, BODY_BYTES, CHANGES_MAX, Change, DeadLetter, Gap, Options, Page,
+    ReadError, Request, Source, Wanted, Webhook, now_ms, random,
 };
 
 /// Shortest time between two writes of the position after deliveries.
@@ -29,6 +30,11 @@ const SAVE_EVERY: Duration = Duration::from_secs(1);
 /// Shortest time between two writes of a position that moves although there is nothing to deliver. A lost one costs
 /// another read.
 const SAVE_IDLE_EVERY: Duration = Duration::from_secs(60);
+
+/// Number of times that changes which cannot be read although they are kept are tried again.
+const UNREAD_MAX: u32 = 8;
+const UNREADABLE: &str = "changes cannot be read, although they are kept";
+const FOREIGN: &str = "the position is of another history: the data directory was restored or cut";
 
 /// Task of a webhook.
 pub(crate) struct Delivery<S> {
@@ -44,6 +50,20 @@ pub(crate) struct Delivery<S> {
     size: usize,
     /// Number of failures since the last success.
     failures: u32,
+    /// Time between refusals since the last other result.
+    refused_for: Duration,
+    /// Time of the last result, if it was a refusal.
+    refused_at: Option<Instant>,
+    /// Number of reads that failed since the last good one, because kept changes could not be read.
+    unread: u32,
+    /// Time of the next read.
+    read_from: Instant,
+    /// Whether the position is known to be one of this feed: see [`Stored`].
+    is_verified: bool,
+    /// Dead letters to send again.
+    resend: VecDeque<DeadLetter>,
+    /// Position of a new webhook, if `stored` is not loaded yet.
+    unopened: Option<String>,
     /// Time from which `stored` must be written; `None` if it is written.
     save_from: Option<Instant>,
     saved: Instant,
@@ -54,7 +74,7 @@ pub(crate) struct Delivery<S> {
 impl<S: Source> Delivery<S> {
     pub(crate) fn new(
         (webhook, source, shared): (Arc<Webhook>, Arc<S>, Arc<Shared>),
-        (path, stored): (PathBuf, Stored),
+        path: PathBuf,
         (tls, options): (Arc<ClientConfig>, Options),
     ) -> Self {
         Self {
@@ -62,52 +82,161 @@ impl<S: Source> Delivery<S> {
             source,
             shared,
             path,
-            stored,
+            stored: Stored::default(),
             options,
             client: Client::new(tls, options.limits()),
             size: CHANGES_MAX,
             failures: 0,
+            refused_for: Duration::ZERO,
+            refused_at: None,
+            unread: 0,
+            read_from: Instant::now(),
+            is_verified: false,
+            resend: VecDeque::new(),
+            unopened: None,
             save_from: None,
             saved: Instant::now(),
             saving: None,
         }
     }
 
-    /// Works until `stop` is true, and writes the position.
-    pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => {}
-            never = self.work() => match never {},
+    /// Reads the position; that of a new webhook is `end`, and is stored.
+    ///
+    /// # Errors
+    /// If the file cannot be read or stored. Nothing is sent until [`Delivery::work`] has tried again.
+    pub(crate) async fn open(&mut self, end: String) -> io::Result<()> {
+        let (path, beginning) = (self.path.clone(), end.clone());
+        let opened = spawn_blocking(move || Stored::open(&path, beginning, now_ms())).await;
+        match opened.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(stored) => {
+                (self.stored, self.unopened) = (stored, None);
+                self.show();
+                Ok(())
+            }
+            Err(error) => {
+                let name = &self.webhook.name;
+                tracing::error!(name, %error, "cannot read or store the position of a webhook");
+                self.unopened = Some(end);
+                Err(error)
+            }
         }
-        self.save().await;
     }
 
-    async fn work(&mut self) -> Infallible {
+    /// Works until `stop` is true, and writes the position.
+    pub(crate) async fn run(
+        mut self,
+        mut stop: watch::Receiver<bool>,
+        mut requests: mpsc::Receiver<Request>,
+    ) {
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => {}
+            never = self.work(&mut requests) => match never {},
+        }
+        if self.unopened.is_none() {
+            let _ = self.save().await;
+        }
+    }
+
+    async fn work(&mut self, requests: &mut mpsc::Receiver<Request>) -> Infallible {
         loop {
-            if self.save_from.is_some_and(|from| from <= Instant::now()) {
-                self.save().await;
-            }
-            if let Some(action) = self.shared.take_request() {
-                self.act(action).await;
-            }
-            let read =
-                self.source.read(self.stored.after.as_deref(), &self.wanted(self.size)).await;
-            match (read, self.stored.after.clone()) {
-                (Ok(page), _) if page.changes.is_empty() => self.wait(page.next).await,
-                (Ok(page), _) => self.deliver(page).await,
-                (Err(error @ ReadError::Gone), Some(after)) => {
-                    let name = &self.webhook.name;
-                    tracing::error!(
-                        name,
-                        after,
-                        "a webhook misses changes that are no longer kept"
-                    );
-                    self.stored.skip_gap(after, now_ms(), &error.to_string());
-                    self.save().await;
+            tokio::select! {
+                biased;
+                Some((action, answer)) = requests.recv() => {
+                    let _ = answer.send(self.act(action).await);
                 }
-                (Err(error), _) => self.pause(&error.to_string()).await,
+                () = self.turn() => {}
             }
         }
+    }
+
+    /// Reads once, and sends what it reads. May be abandoned at any await.
+    async fn turn(&mut self) {
+        if let Some(end) = self.unopened.clone() {
+            if let Err(error) = self.open(end).await {
+                self.pause(&error.to_string()).await;
+            }
+            return;
+        }
+        if self.save_from.is_some_and(|from| from <= Instant::now()) {
+            let _ = self.save().await;
+        }
+        if let Some(letter) = self.resend.front().cloned() {
+            return self.send_again(&letter).await;
+        }
+        sleep_until(self.read_from).await;
+        self.read_from = Instant::now() + self.options.pace;
+        let after = self.stored.after.clone();
+        if !self.is_verified && !self.verify().await {
+            return;
+        }
+        match self.source.read(after.as_deref(), &self.wanted(self.size)).await {
+            Ok(page) => {
+                self.unread = 0;
+                if page.has_more {
+                    self.read_from = Instant::now();
+                }
+                if page.changes.is_empty() {
+                    self.wait(page).await;
+                } else {
+                    self.deliver(page).await;
+                }
+            }
+            Err(ReadError::Gone) => self.pass_gap(after).await,
+            Err(error) => self.pause(&error.to_string()).await,
+        }
+    }
+
+    /// Checks whether the last change before the position is still the same one; otherwise begins with the oldest kept
+    /// change. Returns false if this was no success yet.
+    async fn verify(&mut self) -> bool {
+        let Some((position, time_ms)) = self.stored.last_read.clone() else {
+            self.is_verified = true;
+            return true;
+        };
+        let wanted = Wanted { kinds: Arc::new([]), ..self.wanted(1) };
+        let read = self.source.read(Some(&self.source.before(&position)), &wanted).await;
+        let is_same = match read {
+            Ok(page) => match page.changes.first() {
+                Some(change) => change.position == position && change.time_ms == time_ms,
+                // Another node of the cluster may be ahead of this one.
+                None => return true,
+            },
+            // No longer kept.
+            Err(ReadError::Gone) => true,
+            Err(error) => {
+                self.pause(&error.to_string()).await;
+                return false;
+            }
+        };
+        self.is_verified = true;
+        if !is_same {
+            self.skip_gap(None, FOREIGN).await;
+        }
+        is_same
+    }
+
+    /// Continues after changes that cannot be read. What cannot be read although it is kept is tried several times.
+    async fn pass_gap(&mut self, after: Option<String>) {
+        match self.source.gap(after.as_deref()).await {
+            Ok(Gap::Foreign) => self.skip_gap(None, FOREIGN).await,
+            Ok(Gap::Removed(to)) => self.skip_gap(Some(to), &ReadError::Gone.to_string()).await,
+            Ok(Gap::Damaged(to)) if self.unread >= UNREAD_MAX => {
+                self.unread = 0;
+                self.skip_gap(Some(to), UNREADABLE).await;
+            }
+            Ok(Gap::Damaged(_)) => {
+                self.unread += 1;
+                self.pause(UNREADABLE).await;
+            }
+            Err(error) => self.pause(&error.to_string()).await,
+        }
+    }
+
+    async fn skip_gap(&mut self, to: Option<String>, why: &str) {
+        let (name, after) = (&self.webhook.name, self.stored.after.clone().unwrap_or_default());
+        tracing::error!(name, after, to, why, "a webhook cannot deliver changes");
+        self.stored.skip_gap(after, to, now_ms(), why);
+        let _ = self.save().await;
     }
 
     fn wanted(&self, changes_max: usize) -> Wanted {
@@ -115,13 +244,16 @@ impl<S: Source> Delivery<S> {
         Wanted { changes_max, bytes: BODY_BYTES, kinds, ids_only }
     }
 
-    /// Waits for changes after a position up to which there is nothing to deliver.
-    async fn wait(&mut self, next: String) {
+    /// Waits for changes after a page without any.
+    async fn wait(&mut self, Page { next, last_read, has_more, .. }: Page) {
         if self.stored.after.as_ref() != Some(&next) {
-            self.stored.advance(next.clone());
+            self.stored.advance(next.clone(), last_read);
             self.save_within(SAVE_IDLE_EVERY);
         }
-        self.succeeded();
+        self.succeeded(has_more);
+        if has_more {
+            return;
+        }
         let saving = async {
             match self.save_from {
                 Some(from) => sleep_until(from).await,
@@ -130,17 +262,15 @@ impl<S: Source> Delivery<S> {
         };
         tokio::select! {
             () = self.source.wait(&next) => {}
-            () = self.shared.woken() => {}
             () = saving => {}
         }
     }
 
     /// Sends a page of changes. Moves after them if they are accepted, or pauses.
-    async fn deliver(&mut self, Page { changes, next }: Page) {
-        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return };
-        let (since, count) = (first.time_ms, changes.len());
-        let (position, id) =
-            (first.position.clone(), format!("{}_{}", first.position, last.position));
+    async fn deliver(&mut self, Page { changes, next, last_read, .. }: Page) {
+        let (count, id) = (changes.len(), self.stored.message_id(&self.webhook, &changes));
+        let first = changes.first().map(|first| (first.position.clone(), first.time_ms));
+        let Some((position, since)) = first else { return };
         self.shared.update(|status| status.pending_since_ms = Some(since));
         let message = Message { id, body: self.body(&changes) };
         drop(changes);
@@ -148,37 +278,51 @@ impl<S: Source> Delivery<S> {
         drop(message);
         match sent {
             Ok(_) => {
-                self.stored.advance(next);
+                self.stored.advance(next, last_read);
                 self.save_within(SAVE_EVERY);
                 self.size = (2 * self.size).min(CHANGES_MAX);
                 self.count_accepted(count as u64);
-                self.succeeded();
+                self.succeeded(true);
             }
-            Err(error) => self.failed((&position, next), count, &error).await,
+            Err(error) => self.failed(&position, (next, last_read), count, &error).await,
         }
     }
 
-    /// Handles the failure of a request with `count` changes, of which the first has the position, and after which the
-    /// next one begins.
-    async fn failed(&mut self, (position, next): (&str, String), count: usize, error: &SendError) {
+    /// Handles the failure of a request with `count` changes, of which the first has the position, and after which
+    /// `after` is the place.
+    async fn failed(
+        &mut self,
+        position: &str,
+        (next, last_read): (String, Option<(String, u64)>),
+        count: usize,
+        error: &SendError,
+    ) {
         self.shared.update(|status| status.failed += 1);
         let text = error.to_string();
         if error.is_refusal() {
-            let now = now_ms();
-            let since = *self.stored.refused_since_ms.get_or_insert(now);
-            self.save_within(SAVE_EVERY);
             self.size = (count / 2).max(1);
-            let is_over =
-                u128::from(now.saturating_sub(since)) >= self.options.give_up_after.as_millis();
-            if count == 1 && is_over && self.stored.give_up(position, now, &text) {
+            let now = Instant::now();
+            let since_last = self.refused_at.map_or(Duration::ZERO, |last| now - last);
+            self.refused_for += since_last.min(self.options.pause_max);
+            self.refused_at = Some(now);
+            let is_over = self.refused_for >= self.options.give_up_after;
+            if count == 1 && is_over && self.stored.give_up(position, now_ms(), &text) {
                 let name = &self.webhook.name;
                 tracing::error!(name, position, error = text, "a webhook gives up a change");
-                self.stored.advance(next);
+                self.stored.advance(next, last_read);
                 self.failures = 0;
-                return self.save().await;
+                self.not_refused();
+                let _ = self.save().await;
+                return;
             }
+        } else {
+            self.not_refused();
         }
         self.pause(&text).await;
+    }
+
+    fn not_refused(&mut self) {
+        (self.refused_for, self.refused_at) = (Duration::ZERO, None);
     }
 
     /// Records a failure, and waits before the next attempt.
@@ -190,25 +334,25 @@ impl<S: Source> Delivery<S> {
         let failed = Some((now_ms(), shortened(error)));
         self.shared.update(|status| status.error = failed);
         if self.save_from.is_some() {
-            self.save().await;
+            let _ = self.save().await;
         }
         let doubled = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         let pause = self.options.pause_min.saturating_mul(doubled).min(self.options.pause_max);
         self.failures = self.failures.saturating_add(1).min(u32::BITS - 1);
-        tokio::select! {
-            () = sleep(jittered(pause)) => {}
-            () = self.shared.woken() => {}
-        }
+        sleep(jittered(pause)).await;
     }
 
-    fn succeeded(&mut self) {
+    /// Shows a success. `has_more` is whether there may be changes that were not delivered.
+    fn succeeded(&mut self, has_more: bool) {
         if self.failures > 0 {
             tracing::info!(name = self.webhook.name, "a webhook works again");
         }
         self.failures = 0;
-        let after = self.stored.after.clone();
+        self.not_refused();
+        let (after, last_read) = (self.stored.after.clone(), &self.stored.last_read);
+        let since = last_read.as_ref().filter(|_| has_more).map(|(_, time_ms)| *time_ms);
         self.shared.update(|status| {
-            (status.after, status.error, status.pending_since_ms) = (after, None, None);
+            (status.after, status.error, status.pending_since_ms) = (after, None, since);
         });
     }
 
@@ -220,55 +364,72 @@ impl<S: Source> Delivery<S> {
         });
     }
 
-    async fn act(&mut self, action: Action) {
+    /// Executes an action, and stores its effect.
+    ///
+    /// # Errors
+    /// [`ActionError`]
+    async fn act(&mut self, action: Action) -> Result<(), ActionError> {
+        if let Some(end) = self.unopened.clone() {
+            self.open(end).await.map_err(|error| ActionError::Store(error.to_string()))?;
+        }
         match action {
-            Action::SendAfter(position) => self.stored.advance(position),
-            Action::SendOldest => (self.stored.after, self.stored.refused_since_ms) = (None, None),
+            Action::SendAfter(position) => {
+                let after = self.stored.after.as_deref();
+                if after.is_none_or(|after| self.source.is_after(&position, after)) {
+                    return Err(ActionError::Ahead);
+                }
+                self.stored.replay_from(Some(position));
+            }
+            Action::SendOldest => self.stored.replay_from(None),
             Action::DropDeadLetters => self.stored.dead.clear(),
             Action::SendDeadLetters => {
-                for letter in self.stored.dead.clone() {
-                    let left = self.send_again(&letter).await;
-                    let mut dead = self.stored.dead.iter();
-                    if let Some(at) = dead.position(|known| *known == letter) {
-                        drop(self.stored.dead.splice(at..=at, left));
-                    }
-                    self.save().await;
-                }
+                self.stored.replay = random();
+                let letters = self.stored.dead.iter().filter(|letter| !letter.is_gap);
+                self.resend = letters.cloned().collect();
             }
         }
         (self.size, self.failures) = (CHANGES_MAX, 0);
-        self.save().await;
+        self.not_refused();
+        self.save().await.map_err(|error| ActionError::Store(error.to_string()))
     }
 
-    /// Sends a change that was given up. Returns what is left of it: nothing if it is accepted, no longer kept, or a
-    /// gap.
-    async fn send_again(&mut self, letter: &DeadLetter) -> Option<DeadLetter> {
-        if letter.is_gap {
-            return None;
-        }
-        let before = self.source.before(&letter.position);
-        let wanted = Wanted { kinds: Arc::new([]), ..self.wanted(1) };
-        let page = match self.source.read(Some(&before), &wanted).await {
-            Ok(page) => page,
-            Err(ReadError::Gone) => Page::default(),
-            Err(error) => return Some(letter.with(&error)),
-        };
-        let changes = page.changes;
+    /// Sends a change that was given up, and forgets it if it is accepted or no longer kept. After a failure that is
+    /// not a refusal, the others are not sent.
+    async fn send_again(&mut self, letter: &DeadLetter) {
         let position = &letter.position;
-        if changes.first().is_none_or(|change| change.position != *position) {
+        let before = self.source.before(position);
+        let wanted = Wanted { kinds: Arc::new([]), ..self.wanted(1) };
+        let changes = match self.source.read(Some(&before), &wanted).await {
+            Ok(page) => page.changes,
+            Err(ReadError::Gone) => Vec::new(),
+            Err(error) => {
+                self.resend.clear();
+                return self.pause(&error.to_string()).await;
+            }
+        };
+        let mut left = None;
+        if changes.first().is_some_and(|change| change.position == *position) {
+            let id = self.stored.message_id(&self.webhook, &changes);
+            let message = Message { id, body: self.body(&changes) };
+            match self.client.send(&self.webhook, &message).await {
+                Ok(_) => self.count_accepted(1),
+                Err(error) => {
+                    self.shared.update(|status| status.failed += 1);
+                    if !error.is_refusal() {
+                        self.resend.clear();
+                    }
+                    left = Some(letter.with(&error));
+                }
+            }
+        } else {
             let name = &self.webhook.name;
             tracing::warn!(name, position, "a change that a webhook gave up is no longer kept");
-            return None;
         }
-        let id = format!("{position}_{position}");
-        let message = Message { id, body: self.body(&changes) };
-        match self.client.send(&self.webhook, &message).await {
-            Ok(_) => {
-                self.count_accepted(1);
-                None
-            }
-            Err(error) => Some(letter.with(&error)),
+        drop(self.resend.pop_front());
+        if let Some(at) = self.stored.dead.iter().position(|known| known == letter) {
+            drop(self.stored.dead.splice(at..=at, left));
         }
+        let _ = self.save().await;
     }
 
     /// Makes the body of a request.
@@ -293,21 +454,30 @@ impl<S: Source> Delivery<S> {
         self.save_from = Some(self.save_from.map_or(from, |earlier| earlier.min(from)));
     }
 
-    /// Writes the state, and shows it to operators. A failure is logged; the next write includes everything.
-    async fn save(&mut self) {
+    /// Writes the state, and shows it to operators. A failure is logged, and the write is tried again.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    async fn save(&mut self) -> io::Result<()> {
         // The write before this one may have been abandoned, and must not replace this one.
         if let Some(saving) = &mut self.saving {
             drop(saving.await);
         }
         let (stored, path) = (self.stored.clone(), self.path.clone());
-        let saving = tokio::task::spawn_blocking(move || stored.save(&path));
-        let saved = self.saving.insert(saving).await;
+        let saving = self.saving.insert(spawn_blocking(move || stored.save(&path)));
+        let saved = saving.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         self.saving = None;
-        if let Ok(Err(error)) = saved {
+        (self.save_from, self.saved) = (None, Instant::now());
+        if let Err(error) = &saved {
             let name = &self.webhook.name;
             tracing::error!(name, %error, "cannot store the position of a webhook");
+            self.save_within(SAVE_IDLE_EVERY);
         }
-        (self.save_from, self.saved) = (None, Instant::now());
+        self.show();
+        saved
+    }
+
+    fn show(&self) {
         let (after, dead) = (self.stored.after.clone(), self.stored.dead.clone());
         self.shared.update(|status| (status.after, status.dead) = (after, dead));
     }
@@ -321,9 +491,6 @@ impl DeadLetter {
 
 /// Returns a random time between half of the pause and all of it.
 fn jittered(pause: Duration) -> Duration {
-    let mut random = [0; 4];
-    // Without random bytes, the pause is only longer.
-    let share = getrandom::fill(&mut random)
-        .map_or(1.0, |()| f64::from(u32::from_le_bytes(random)) / f64::from(u32::MAX));
+    let share = f64::from(u32::try_from(random() >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX);
     pause.mul_f64(0.5 + share / 2.0)
 }

@@ -23,6 +23,7 @@ mod target;
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -30,14 +31,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::rustls::ClientConfig;
 
 use client::Limits;
 use delivery::Delivery;
 use status::Shared;
-use stored::{Loaded, Stored};
 
 pub use client::{SendError, ping, system_tls, tls_with};
 pub use metrics::Metrics;
@@ -103,6 +103,21 @@ pub struct Page {
     pub changes: Vec<Change>,
     /// Position after which to read next.
     pub next: String,
+    /// Position and time of the last change before `next`, wanted or not, in milliseconds since 1970.
+    pub last_read: Option<(String, u64)>,
+    /// Whether more changes can be read at once.
+    pub has_more: bool,
+}
+
+/// Why changes after a position are [`ReadError::Gone`], and where to continue.
+#[derive(Debug)]
+pub enum Gap {
+    /// The position is after the end: it is one of another history.
+    Foreign,
+    /// The changes were removed up to this position.
+    Removed(String),
+    /// The changes up to this position cannot be read, perhaps only for now.
+    Damaged(String),
 }
 
 /// Change as JSON.
@@ -145,6 +160,12 @@ pub trait Source: Send + Sync + 'static {
 
     /// Returns the position before the change at a position.
     fn before(&self, position: &str) -> String;
+
+    /// Whether a position is after another one.
+    fn is_after(&self, position: &str, other: &str) -> bool;
+
+    /// Returns why changes after a position are gone. A position to continue after is after it.
+    fn gap(&self, after: Option<&str>) -> impl Future<Output = Result<Gap, ReadError>> + Send;
 }
 
 /// Times of deliveries.
@@ -158,8 +179,13 @@ pub struct Options {
     pub pause_min: Duration,
     /// Longest pause after a failure (5 min).
     pub pause_max: Duration,
-    /// Time after which a change that the receiver refuses is given up (1 day).
+    /// Time for which a change must be refused before it is given up (1 day). Only time between two refusals with
+    /// nothing else between them counts, and at most `pause_max` of it.
     pub give_up_after: Duration,
+    /// Shortest time between two reads of a webhook that has read everything (50 ms).
+    pub pace: Duration,
+    /// Longest idle time of a connection that is used again (3 s). Many servers close idle connections after 5 s.
+    pub idle_max: Duration,
 }
 
 impl Default for Options {
@@ -170,13 +196,16 @@ impl Default for Options {
             pause_min: Duration::from_secs(1),
             pause_max: Duration::from_secs(300),
             give_up_after: Duration::from_secs(86_400),
+            pace: Duration::from_millis(50),
+            idle_max: Duration::from_secs(3),
         }
     }
 }
 
 impl Options {
     fn limits(&self) -> Limits {
-        Limits { connect: self.connect_timeout, response: self.response_timeout }
+        let (connect, response) = (self.connect_timeout, self.response_timeout);
+        Limits { connect, response, idle: self.idle_max }
     }
 }
 
@@ -194,6 +223,26 @@ pub enum Action {
     DropDeadLetters,
 }
 
+/// Reason why an action was not executed.
+#[derive(Debug, Error)]
+pub enum ActionError {
+    /// There is no webhook with this name.
+    #[error("there is no such webhook")]
+    Unknown,
+    /// Changes would be skipped.
+    #[error("the position is after the last delivered change; replay only goes back")]
+    Ahead,
+    /// The state cannot be stored.
+    #[error("the position cannot be stored: {0}")]
+    Store(String),
+    /// The webhook was stopped meanwhile.
+    #[error("the webhook was stopped meanwhile")]
+    Stopped,
+}
+
+/// Action, and where its result is sent.
+pub(crate) type Request = (Action, oneshot::Sender<Result<(), ActionError>>);
+
 /// All webhooks of a server.
 pub struct Webhooks<S> {
     folder: PathBuf,
@@ -209,6 +258,7 @@ pub struct Webhooks<S> {
 struct Running {
     webhook: Arc<Webhook>,
     shared: Arc<Shared>,
+    requests: mpsc::Sender<Request>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -223,7 +273,11 @@ impl<S: Source> Webhooks<S> {
 
     /// Replaces the webhooks. Those that stay the same are not interrupted; others continue after their stored
     /// position. A new one begins with the next change.
-    pub async fn set(&self, webhooks: Vec<Webhook>) {
+    ///
+    /// # Errors
+    /// If the position of a webhook cannot be read or stored. All webhooks are replaced all the same; this one sends
+    /// nothing, and tries again.
+    pub async fn set(&self, webhooks: Vec<Webhook>) -> io::Result<()> {
         let _changing = self.changing.lock().await;
         let stopped: Vec<Running> = {
             let mut running = self.running.lock();
@@ -234,51 +288,32 @@ impl<S: Source> Webhooks<S> {
                 .collect()
         };
         stop(stopped).await;
+        let mut result = Ok(());
         for webhook in webhooks {
             if !self.running.lock().contains_key(&webhook.name) {
-                let running = self.start(webhook).await;
+                let (running, opened) = self.start(webhook).await;
                 self.running.lock().insert(running.webhook.name.clone(), running);
+                result = result.and(opened);
             }
         }
+        result
     }
 
-    async fn start(&self, webhook: Webhook) -> Running {
+    async fn start(&self, webhook: Webhook) -> (Running, io::Result<()>) {
         let webhook = Arc::new(webhook);
         let path = self.folder.join(format!("{}.json", webhook.name));
-        let (folder, at, end) = (self.folder.clone(), path.clone(), self.source.end());
-        let name = webhook.name.clone();
-        let opened = tokio::task::spawn_blocking(move || {
-            let created = std::fs::create_dir_all(folder);
-            match Stored::load(&at) {
-                Loaded::Kept(stored) => stored,
-                Loaded::New => {
-                    let stored = Stored::beginning(Some(end));
-                    let saved = created.and_then(|()| stored.save(&at));
-                    if let Err(error) = saved {
-                        tracing::error!(name, %error, "cannot store the position of a webhook");
-                    }
-                    stored
-                }
-                Loaded::Damaged(error) => {
-                    tracing::error!(
-                        name,
-                        %error,
-                        "the position of a webhook cannot be read; it begins with the oldest kept change"
-                    );
-                    Stored::beginning(None)
-                }
-            }
-        });
-        let stored = opened.await.unwrap_or_else(|_| Stored::beginning(None));
-        let shared = Arc::new(Shared::new(&stored));
+        let end = self.source.end();
+        let shared = Arc::new(Shared::default());
         let (stop, stopped) = watch::channel(false);
-        let delivery = Delivery::new(
+        let (requests, requested) = mpsc::channel(1);
+        let mut delivery = Delivery::new(
             (Arc::clone(&webhook), Arc::clone(&self.source), Arc::clone(&shared)),
-            (path, stored),
+            path,
             (Arc::clone(&self.tls), self.options),
         );
-        let task = tokio::spawn(delivery.run(stopped));
-        Running { webhook, shared, stop, task }
+        let opened = delivery.open(end).await;
+        let task = tokio::spawn(delivery.run(stopped, requested));
+        (Running { webhook, shared, requests, stop, task }, opened)
     }
 
     /// Returns the state of every webhook.
@@ -288,12 +323,17 @@ impl<S: Source> Webhooks<S> {
         running.values().map(|r| (Arc::clone(&r.webhook), r.shared.status())).collect()
     }
 
-    /// Requests an action of a webhook, which replaces one that it has not begun. Returns false if there is no such
-    /// webhook.
-    #[must_use]
-    pub fn request(&self, name: &str, action: Action) -> bool {
-        let running = self.running.lock();
-        running.get(name).map(|running| running.shared.request(action)).is_some()
+    /// Executes an action of a webhook. A request to the receiver that is on its way is repeated later.
+    ///
+    /// # Errors
+    /// [`ActionError`]; nothing is changed, except after [`ActionError::Store`].
+    pub async fn act(&self, name: &str, action: Action) -> Result<(), ActionError> {
+        let requests = self.running.lock().get(name).map(|running| running.requests.clone());
+        let requests = requests.ok_or(ActionError::Unknown)?;
+        let (answer, answered) = oneshot::channel();
+        let sent = requests.send((action, answer)).await;
+        sent.map_err(|_| ActionError::Stopped)?;
+        answered.await.unwrap_or(Err(ActionError::Stopped))
     }
 
     /// Returns the metrics of all webhooks.
@@ -318,6 +358,12 @@ async fn stop(running: Vec<Running>) {
     for running in running {
         drop(running.task.await);
     }
+}
+
+/// Returns a random number; the time if the operating system has no random bytes.
+fn random() -> u64 {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_or_else(|_| now_ms(), |()| u64::from_le_bytes(random))
 }
 
 fn now_ms() -> u64 {

@@ -6,7 +6,7 @@ use api::webhooks::ChangeReader;
 use edge::{Access, BlockingReads, KeyHash, KeySet, Scope, Scopes};
 use node::changes::BYTES_MIN;
 use serde_json::{Value, json};
-use webhooks::{ReadError, Source as _, Wanted};
+use webhooks::{Gap, ReadError, Source as _, Wanted};
 
 use crate::client::{KEY, TestServer};
 
@@ -279,5 +279,10 @@ fn a_page_for_webhooks_ends_at_its_limits_and_has_the_wanted_kinds() {
 
     let wanted = wanted(1, 1, &[], true);
     assert!(matches!(read(Some("999999"), &wanted), Err(ReadError::Gone)));
+    assert!(matches!(runtime.block_on(reader.gap(Some("999999"))), Ok(Gap::Foreign)));
+    for (position, other) in [("2", "1"), ("10", "9"), ("2-0", "1"), ("2", "2-7"), ("2-1", "2-0")] {
+        assert!(reader.is_after(position, other), "{position} {other}");
+        assert!(!reader.is_after(other, position) && !reader.is_after(other, other));
+    }
     assert!(matches!(read(Some("no"), &wanted), Err(ReadError::Unavailable(_))));
 }

@@ -59,6 +59,17 @@ pub struct Records {
     pub next: Place,
 }
 
+/// Where to continue if the records after a place are not kept or cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// The place is after the end.
+    Foreign,
+    /// The records up to this place were removed.
+    Removed(Place),
+    /// The records up to this place are kept, but one of them cannot be read, perhaps only for now.
+    Damaged(Place),
+}
+
 /// Reason why records cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unavailable {
@@ -147,6 +158,18 @@ impl Kept {
                 "the change feed has failed: no changes are kept until the next start"
             );
         }
+    }
+
+    /// Returns where to continue if the records after a place are [`Unavailable::Gone`], of groups up to `up_to`.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// [`Unavailable`]
+    pub(crate) fn gap(&self, after: Option<Place>, up_to: Position) -> Result<Gap, Unavailable> {
+        if self.has_failed() {
+            return Err(Unavailable::Failed);
+        }
+        gap(&self.dir, after, up_to)
     }
 
     /// Reads at most `limit` records after a place, or after the beginning, from groups up to `up_to`, which are
@@ -325,6 +348,28 @@ fn open_kept(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Option<LocalLog>, LogEr
     LocalLog::open_with(Arc::clone(disk), dir, LOG_OPTIONS, before).map(Some)
 }
 
+/// Returns where to continue if the records after a place are [`Unavailable::Gone`]. Blocks.
+///
+/// # Errors
+/// [`Unavailable`]
+fn gap(dir: &Path, after: Option<Place>, up_to: Position) -> Result<Gap, Unavailable> {
+    let open = |after| LogReader::open_after(Arc::new(RealDisk), dir, after, 2);
+    let done = after.map_or(Position(0), Place::before);
+    if done > up_to {
+        return Ok(Gap::Foreign);
+    }
+    let mut reader = open(done)?;
+    let Some(first) = reader.first() else { return Ok(Gap::Removed(Place::after(up_to.0))) };
+    let before = Position(first.0.saturating_sub(1));
+    if before > done {
+        if after.is_some() {
+            return Ok(Gap::Removed(Place::after(before.0)));
+        }
+        reader = open(before)?;
+    }
+    Ok(Gap::Damaged(Place::after(reader.end_of_segment(done.max(before)).min(up_to).0)))
+}
+
 /// Reads at most `limit` records after a place, or after the beginning, from groups up to `up_to`. Reads a bounded part
 /// of the files, so `next` may be before `up_to` even if there are no records. Blocks.
 ///
@@ -370,7 +415,8 @@ fn read(
         });
         next = match (read, items.last()) {
             (Ok(()), _) => Place::after(end.0),
-            (Err(_), Some((place, ..))) if items.len() == limit => *place,
+            // The page is full, or the next group cannot be read: then the next read has this error.
+            (Err(_), Some((place, ..))) => *place,
             (Err(error), _) => return Err(error.into()),
         };
     }

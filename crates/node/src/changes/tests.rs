@@ -298,6 +298,9 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     }
     let up_to = Position(groups - 1);
     assert!(matches!(read(&dir, Some(Place::after(7)), up_to, 10), Err(Unavailable::Gone)));
+    let Ok(Gap::Removed(oldest)) = gap(&dir, Some(Place::after(7)), up_to) else { panic!() };
+    assert!(read(&dir, Some(oldest), up_to, 10).is_ok());
+    assert_eq!(gap(&dir, Some(Place::after(groups)), up_to).unwrap(), Gap::Foreign);
     let (mut after, mut found) = (None, Vec::new());
     while after != Some(Place::after(up_to.0)) {
         let Records { items, next } = read(&dir, after, up_to, 97).unwrap();
@@ -311,6 +314,23 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     // The oldest kept group may have no records.
     let expect: Vec<_> = (first..groups).flat_map(of).collect();
     assert_eq!(found, expect);
+
+    // A damaged block ends a page before it; what follows its segment can be read.
+    let mut files: Vec<_> = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut bytes = fs::read(&files[0]).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at..at + 512].iter_mut().for_each(|byte| *byte ^= 1);
+    fs::write(&files[0], bytes).unwrap();
+    let (mut after, mut read_before) = (None, 0);
+    while let Ok(Records { items, next }) = read(&dir, after, up_to, 10_000) {
+        (after, read_before) = (Some(next), read_before + items.len());
+        assert!(next.group < up_to.0, "the damage is found");
+    }
+    assert!(read_before > 100, "{read_before}");
+    let Ok(Gap::Damaged(next)) = gap(&dir, after, up_to) else { panic!() };
+    assert!(next.group > after.unwrap().group && next.group < up_to.0, "{next} {after:?}");
+    assert!(!read(&dir, Some(next), up_to, 10).unwrap().items.is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Reads of the change feed.
 
 use super::Node;
-use crate::changes::{Kept, Place, Records, Unavailable};
+use crate::changes::{Gap, Kept, Place, Records, Unavailable};
 
 impl Node {
     /// Returns records of the change feed after a place, or from the oldest kept one on, at most `limit`. If there are
@@ -18,6 +18,15 @@ impl Node {
             Some(_) => Err(Unavailable::Gone),
             None => kept.read(after, up_to, limit),
         }
+    }
+
+    /// Returns where to continue if the records after a place are [`Unavailable::Gone`]. May block.
+    ///
+    /// # Errors
+    /// [`Unavailable`]
+    pub fn changes_gap(&self, after: Option<Place>) -> Result<Gap, Unavailable> {
+        let kept = self.shared.changes.as_ref().ok_or(Unavailable::Off)?;
+        kept.gap(after, self.effects_end())
     }
 
     /// Waits until there may be visible records after a place, or reading them is an error.

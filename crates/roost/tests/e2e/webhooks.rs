@@ -254,7 +254,7 @@ fn commands_add_test_list_replay_and_remove_webhooks_of_a_running_server() {
     for (arguments, says) in [
         (["replay", "all", "999999"], "are not kept"),
         (["replay", "all", "no"], "is not a position"),
-        (["replay", "none", "oldest"], "there is no webhook"),
+        (["replay", "none", "oldest"], "there is no such webhook"),
     ] {
         refused(&data, &arguments, says);
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use webhooks::{Action, Options, Secret};
+use webhooks::{Action, ActionError, Options, Secret};
 
 use crate::receiver::{Answer, Receiver};
 use crate::source::Memory;
@@ -15,7 +15,7 @@ async fn every_change_arrives_once_in_order_in_signed_requests_on_one_connection
     let mut receiver = Receiver::start().await;
     let webhooks = sender(folder.path(), &source, options());
     let webhook = webhook(&receiver.url);
-    webhooks.set(vec![webhook.clone()]).await;
+    webhooks.set(vec![webhook.clone()]).await.unwrap();
     source.add(250);
     let mut all = Vec::new();
     while all.last() != Some(&257) {
@@ -25,8 +25,8 @@ async fn every_change_arrives_once_in_order_in_signed_requests_on_one_connection
         let changes = request.changes();
         assert!(changes.len() <= 100);
         let (first, last) = (changes[0], changes[changes.len() - 1]);
-        let id = format!("{first}-0_{last}-0");
-        assert_eq!(request.header("webhook-id"), id);
+        let id = request.header("webhook-id").to_owned();
+        assert!(id.starts_with(&format!("{first}-0_{last}-0_")), "{id}");
         let timestamp: u64 = request.header("webhook-timestamp").parse().unwrap();
         let signature = webhook.secret.sign(&id, timestamp, &request.body);
         assert_eq!(request.header("webhook-signature"), signature);
@@ -72,7 +72,7 @@ async fn after_every_kind_of_failure_the_same_changes_are_sent_again_in_order() 
         let pause = crate::PATIENCE * 10;
         let options = Options { response_timeout, pause_min: pause, pause_max: pause, ..options() };
         let webhooks = sender(folder.path(), &source, options);
-        webhooks.set(vec![webhook(&receiver.url)]).await;
+        webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
         receiver.answer([answer.clone()]);
         source.add(3);
         until(&webhooks, |status| status.error.is_some()).await;
@@ -82,8 +82,9 @@ async fn after_every_kind_of_failure_the_same_changes_are_sent_again_in_order() 
         assert_eq!((found.after.as_deref(), found.changes), (Some("0"), 0), "{answer:?}");
         // The position is unchanged, so a restart sends the same changes again.
         webhooks.stop().await;
+        let options = Options { response_timeout: crate::PATIENCE, ..options };
         let webhooks = sender(folder.path(), &source, options);
-        webhooks.set(vec![webhook(&receiver.url)]).await;
+        webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
         let (first, second) = (receiver.next().await.changes(), receiver.next().await.changes());
         assert_eq!(second[0], first[0], "{answer:?}");
         let mut all = second;
@@ -108,7 +109,7 @@ async fn a_response_whose_body_is_cut_or_endless_counts_by_its_status() {
         let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
         let mut receiver = Receiver::start().await;
         let webhooks = sender(folder.path(), &source, options());
-        webhooks.set(vec![webhook(&receiver.url)]).await;
+        webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
         receiver.answer([answer.clone()]);
         source.add(1);
         assert_eq!(receiver.until(1).await, [[1]]);
@@ -125,7 +126,7 @@ async fn a_receiver_that_is_down_or_asks_for_patience_is_waited_for_and_nothing_
     let receiver = Receiver::start().await;
     let options = Options { give_up_after: Duration::ZERO, ..options() };
     let webhooks = sender(folder.path(), &source, options);
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     let address = receiver.close().await;
     source.add(3);
     until(&webhooks, |status| status.failed > 20).await;
@@ -146,7 +147,7 @@ async fn a_change_that_is_refused_is_isolated_given_up_and_sent_again_when_asked
     let mut receiver = Receiver::start().await;
     let options = Options { give_up_after: Duration::ZERO, ..options() };
     let webhooks = sender(folder.path(), &source, options);
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     let refused = [17, 18, 61, 120];
     receiver.decide(move |request| {
         let is_refused = request.changes().iter().any(|change| refused.contains(change));
@@ -172,21 +173,21 @@ async fn a_change_that_is_refused_is_isolated_given_up_and_sent_again_when_asked
     // They survive a restart, and those that are refused again stay.
     webhooks.stop().await;
     let webhooks = sender(folder.path(), &source, options);
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     assert_eq!(status(&webhooks).dead, dead);
     receiver.decide(|request| Answer::status(if request.changes() == [61] { 400 } else { 200 }));
-    assert!(webhooks.request("search", Action::SendDeadLetters));
-    assert!(!webhooks.request("other", Action::SendDeadLetters));
+    webhooks.act("search", Action::SendDeadLetters).await.unwrap();
+    webhooks.act("other", Action::SendDeadLetters).await.unwrap_err();
     until(&webhooks, |status| status.dead.len() == 1).await;
     assert_eq!(status(&webhooks).dead[0].position, "61-0");
     for change in refused {
         assert_eq!(receiver.next().await.changes(), [change]);
     }
     until(&webhooks, |status| status.dead[0].error.contains("400")).await;
-    assert!(webhooks.request("search", Action::SendDeadLetters));
+    webhooks.act("search", Action::SendDeadLetters).await.unwrap();
     // One that is no longer kept cannot be sent.
     source.keep_from(100);
-    assert!(webhooks.request("search", Action::SendDeadLetters));
+    webhooks.act("search", Action::SendDeadLetters).await.unwrap();
     until(&webhooks, |status| status.dead.is_empty()).await;
 }
 
@@ -195,7 +196,7 @@ async fn changes_that_are_no_longer_kept_are_a_gap_and_delivery_continues() {
     let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
     let mut receiver = Receiver::start().await;
     let webhooks = sender(folder.path(), &source, options());
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     source.add(2);
     receiver.until(2).await;
     until(&webhooks, |status| status.changes == 2).await;
@@ -203,12 +204,12 @@ async fn changes_that_are_no_longer_kept_are_a_gap_and_delivery_continues() {
     source.add(98);
     source.keep_from(50);
     let webhooks = sender(folder.path(), &source, options());
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     assert_eq!(receiver.until(100).await.concat(), (50..=100).collect::<Vec<_>>());
     until(&webhooks, |status| status.dead.len() == 1).await;
     let gap = &status(&webhooks).dead[0];
     assert_eq!((gap.position.as_str(), gap.is_gap), ("2", true));
-    assert!(webhooks.request("search", Action::DropDeadLetters));
+    webhooks.act("search", Action::DropDeadLetters).await.unwrap();
     until(&webhooks, |status| status.dead.is_empty()).await;
 }
 
@@ -218,7 +219,7 @@ async fn a_source_that_fails_is_asked_again() {
     let mut receiver = Receiver::start().await;
     let webhooks = sender(folder.path(), &source, options());
     source.set_off(true);
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     until(&webhooks, |status| status.error.is_some()).await;
     assert_eq!(status(&webhooks).error.unwrap().1, "the source is off");
     source.set_off(false);
@@ -232,7 +233,7 @@ async fn a_restart_or_another_setting_continues_after_the_last_accepted_change()
     let mut receiver = Receiver::start().await;
     let mut webhooks = sender(folder.path(), &source, options());
     let mut configured = webhook(&receiver.url);
-    webhooks.set(vec![configured.clone()]).await;
+    webhooks.set(vec![configured.clone()]).await.unwrap();
     let mut last = 0;
     for round in 0..10 {
         source.add(5);
@@ -245,20 +246,20 @@ async fn a_restart_or_another_setting_continues_after_the_last_accepted_change()
                 webhooks = sender(folder.path(), &source, options());
             }
             1 => configured.secret = Secret::generate().unwrap(),
-            _ => webhooks.set(vec![]).await,
+            _ => webhooks.set(vec![]).await.unwrap(),
         }
-        webhooks.set(vec![configured.clone()]).await;
+        webhooks.set(vec![configured.clone()]).await.unwrap();
     }
     // Replays move the position.
-    assert!(webhooks.request("search", Action::SendAfter("40".to_owned())));
+    webhooks.act("search", Action::SendAfter("40".to_owned())).await.unwrap();
     assert_eq!(receiver.until(50).await.concat(), (41..=50).collect::<Vec<_>>());
-    assert!(webhooks.request("search", Action::SendOldest));
+    webhooks.act("search", Action::SendOldest).await.unwrap();
     assert_eq!(receiver.until(50).await.concat(), (1..=50).collect::<Vec<_>>());
     // A damaged file loses nothing.
     webhooks.stop().await;
     std::fs::write(folder.path().join("webhooks/search.json"), "nonsense").unwrap();
     let webhooks = sender(folder.path(), &source, options());
-    webhooks.set(vec![configured]).await;
+    webhooks.set(vec![configured]).await.unwrap();
     assert_eq!(receiver.until(50).await.concat(), (1..=50).collect::<Vec<_>>());
 }
 
@@ -273,7 +274,7 @@ async fn a_private_address_is_not_called_without_permission() {
         let webhooks = sender(folder.path(), &source, options());
         let mut configured = webhook(&format!("{url}:{port}"));
         configured.allow_private = false;
-        webhooks.set(vec![configured]).await;
+        webhooks.set(vec![configured]).await.unwrap();
         source.add(1);
         until(&webhooks, |status| status.failed > 2).await;
         let error = status(&webhooks).error.unwrap().1;
@@ -282,4 +283,95 @@ async fn a_private_address_is_not_called_without_permission() {
         assert!(is_refused || error.contains("looked up"), "{url}: {error}");
         assert_eq!(receiver.connections.load(Ordering::Relaxed), 0, "{url}");
     }
+}
+
+#[tokio::test]
+async fn changes_that_cannot_be_read_are_skipped_once_and_those_around_them_arrive_once() {
+    let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
+    let mut receiver = Receiver::start().await;
+    let webhooks = sender(folder.path(), &source, options());
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
+    source.set_hole(20, 30);
+    source.add(40);
+    let expect: Vec<_> = (1..=20).chain(31..=40).collect();
+    assert_eq!(receiver.until(40).await.concat(), expect);
+    until(&webhooks, |status| status.changes == 30 && status.error.is_none()).await;
+    let dead = status(&webhooks).dead;
+    assert_eq!((dead.len(), dead[0].is_gap, dead[0].to.as_deref()), (1, true, Some("30")));
+    // Only a discard forgets it.
+    webhooks.act("search", Action::SendDeadLetters).await.unwrap();
+    assert_eq!(status(&webhooks).dead, dead);
+    webhooks.act("search", Action::DropDeadLetters).await.unwrap();
+    assert_eq!(status(&webhooks).dead, []);
+}
+
+#[tokio::test]
+async fn a_position_of_another_history_is_recognized_and_everything_is_sent() {
+    let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
+    let mut receiver = Receiver::start().await;
+    for (is_replaced, expect) in [(false, 6..=8), (true, 1..=10)] {
+        let webhooks = sender(folder.path(), &source, options());
+        webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
+        if !is_replaced {
+            source.add(5);
+            receiver.until(5).await;
+            until(&webhooks, |status| status.changes == 5).await;
+        }
+        webhooks.stop().await;
+        // The feed has other changes at the same positions, and is longer than before.
+        if is_replaced {
+            source.replace();
+        }
+        source.add(*expect.end() - if is_replaced { 8 } else { 5 });
+        let webhooks = sender(folder.path(), &source, options());
+        webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
+        let last = *expect.end();
+        assert_eq!(receiver.until(last).await.concat(), expect.collect::<Vec<_>>());
+        until(&webhooks, |status| status.pending_since_ms.is_none()).await;
+        assert_eq!(status(&webhooks).dead.len(), usize::from(is_replaced));
+        webhooks.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn only_time_of_consecutive_refusals_counts_before_a_change_is_given_up() {
+    let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
+    let receiver = Receiver::start().await;
+    // Two refusals in a row are more than a nanosecond apart.
+    let options = Options { give_up_after: Duration::from_nanos(1), ..options() };
+    let webhooks = sender(folder.path(), &source, options);
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
+    let codes = [500, 503, 500, 429, 500, 502, 500, 504, 500, 408];
+    receiver.answer(codes.map(Answer::status));
+    source.add(1);
+    until(&webhooks, |status| status.changes == 1).await;
+    let found = status(&webhooks);
+    assert_eq!((found.failed, found.dead), (10, vec![]));
+    receiver.answer([500, 500].map(Answer::status));
+    source.add(1);
+    until(&webhooks, |status| status.dead.len() == 1).await;
+}
+
+#[tokio::test]
+async fn an_action_is_done_when_it_is_answered_even_while_a_request_hangs() {
+    let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
+    let mut receiver = Receiver::start().await;
+    let webhooks = sender(folder.path(), &source, options());
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
+    source.add(5);
+    let first = receiver.next().await;
+    until(&webhooks, |status| status.after.as_deref() == Some("5")).await;
+    receiver.answer([Answer::Nothing]);
+    source.add(1);
+    receiver.until(6).await;
+    let skipping = webhooks.act("search", Action::SendAfter("6".to_owned())).await;
+    assert!(matches!(skipping, Err(ActionError::Ahead)), "{skipping:?}");
+    webhooks.act("search", Action::SendAfter("0".to_owned())).await.unwrap();
+    assert_eq!(status(&webhooks).after.as_deref(), Some("0"));
+    let unknown = webhooks.act("other", Action::SendOldest).await;
+    assert!(matches!(unknown, Err(ActionError::Unknown)), "{unknown:?}");
+    // The replayed messages have new ids, so that a receiver does not skip them.
+    webhooks.act("search", Action::SendOldest).await.unwrap();
+    assert_eq!(status(&webhooks).after, None);
+    assert!(receiver.next().await.header("webhook-id") != first.header("webhook-id"));
 }

@@ -26,6 +26,8 @@ fn options() -> Options {
         pause_max: Duration::from_millis(4),
         connect_timeout: PATIENCE,
         response_timeout: PATIENCE,
+        pace: Duration::ZERO,
+        idle_max: PATIENCE,
         ..Options::default()
     }
 }

@@ -41,7 +41,7 @@ async fn a_receiver_needs_a_certificate_for_its_name_by_a_known_authority() {
     let mut receiver = Receiver::start_with("127.0.0.1:0", Some(acceptor)).await;
     let webhooks =
         Webhooks::new(folder.path().join("x"), source.clone(), Arc::clone(&known), options());
-    webhooks.set(vec![webhook(&receiver.url)]).await;
+    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
     source.add(2);
     assert_eq!(receiver.until(2).await.concat(), [1, 2]);
 
