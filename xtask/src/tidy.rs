@@ -99,6 +99,7 @@ const EDGES: [(&str, &[&str]); 31] = [
             "resp",
             "testkit",
             "web",
+            "webhooks",
         ],
     ),
     ("dst", &["allocator", "commitlog", "feed", "kv", "node", "rows", "store", "testkit"]),
