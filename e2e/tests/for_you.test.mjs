@@ -64,6 +64,28 @@ test("each post has a reason with links, and a button shows all reasons and the 
   await why.click();
   assert.equal(await more.isVisible(), false);
   await react("reader", "favourites", tagged);
+
+  // Feedback replaces the post by a line that takes it back; the next ranking does without the post.
+  const wanted = async () => (await server.ask("GET", "/v1/users/@reader/less")).items.length;
+  await why.click();
+  await more.getByRole("button", { name: "Less like this" }).press("Enter");
+  const undo = page.locator(".unwanted").getByRole("button", { name: "Undo" });
+  await undo.waitFor();
+  assert.equal(await post(page, "liked by two").count(), 0);
+  assert.equal(await wanted(), 1);
+  assert.deepEqual(await faults(page, "main"), []);
+  await undo.press("Enter");
+  await why.click();
+  assert.equal(await wanted(), 0);
+  await more.getByRole("button", { name: "Not interested in @stranger" }).click();
+  await undo.waitFor();
+  await page.getByRole("button", { name: "New ranking" }).click();
+  await undo.waitFor({ state: "detached" });
+  await post(page, "a post by bob").waitFor();
+  assert.equal(await post(page, "liked by two").count(), 0);
+  const bob = post(page, "a post by bob");
+  await bob.getByRole("button", { name: "Why?" }).click();
+  assert.equal(await bob.getByRole("button", { name: /Not interested/ }).count(), 0, "followed authors stay");
   await close(page);
 });
 

@@ -34,6 +34,7 @@ const FEATURES = {
   group: ["Popular among users with your interests", yes],
   language: ["In a language that you use", yes],
   new_author: ["The author has few posts so far", yes],
+  less: ["Hashtags or author of posts of which you want less"],
   seen: ["Times you have seen it"],
   random: ["Random number"],
 };
@@ -70,15 +71,18 @@ const words = (reason, post) => KINDS[reason.kind]?.[1](reason, post) ?? ["Chose
 /** Number of explanations so far, for unique ids. */
 let shown = 0;
 
-/** Adds the first reason to the article of a ranked post, and a button that shows or hides the explanation. */
-export function reasoned(node, item) {
+/**
+ * Adds the first reason to the article of a ranked post, and a button that shows or hides the explanation, which ends
+ * with these controls.
+ */
+export function reasoned(node, item, controls) {
   const { post, reasons } = item;
   const [first] = reasons;
   const id = `why-${shown += 1}`;
   const more = h("div.why", { id, hidden: true });
   const button = h("button", { type: "button", "aria-expanded": "false", "aria-controls": id, onclick: toggle }, "Why?");
   function toggle() {
-    if (more.hidden && !more.firstChild) more.append(...explained(item));
+    if (more.hidden && !more.firstChild) more.append(...explained(item), h("p", null, ...controls));
     more.hidden = !more.hidden;
     button.setAttribute("aria-expanded", String(!more.hidden));
   }

@@ -1,7 +1,7 @@
 // For You: posts in the order of a ranking, each with a reason. The list changes only when the user asks for a new
 // ranking. Back returns to the same ranking, which this module keeps for a while.
 
-import { get, paged, server, user, visible } from "../api.js";
+import { ask, get, paged, server, user, visible } from "../api.js";
 import { drop, focusTitle, h, setChildren } from "../dom.js";
 import { fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
@@ -46,16 +46,39 @@ export async function render({ main, signal, at }) {
   setChildren(main, ...head("for-you", renew), start, h("section.feed", { "aria-label": "For You" }, list, foot));
 
   function add(items) {
-    list.append(...items.map((item) => {
-      const gone = () => {
-        ranking.items = ranking.items.filter((other) => other !== item);
-        drop(node);
-        end();
-      };
-      const node = reasoned(article(item.post, { gone, replied: () => toast("Posted.") }), item);
-      return node;
-    }));
+    list.append(...items.map(draw));
     end();
+  }
+
+  /** Creates the article of a post, or the line in its place after the user has said that they do not want it. */
+  function draw(item) {
+    const { post, reasons, unwanted } = item;
+    const gone = () => {
+      ranking.items = ranking.items.filter((other) => other !== item);
+      drop(node);
+      end();
+    };
+    const control = (label, method, { path, said }) => {
+      const button = h("button.pill", { type: "button", onclick: () => withBusy(button, change) }, label);
+      async function change() {
+        await ask(method, `${user(me.id)}/${path}`);
+        item.unwanted = method === "PUT" ? { path, said } : null;
+        const other = draw(item);
+        node.replaceWith(other);
+        other.querySelector("button").focus();
+        say(method === "PUT" ? said : "Taken back.");
+      }
+      return button;
+    };
+    const { id, handle } = post.author;
+    const isSuggested = !reasons.some(({ kind }) => kind === "followed" || kind === "at_home");
+    const node = unwanted
+      ? h("p.unwanted", null, unwanted.said, " ", control("Undo", "DELETE", unwanted))
+      : reasoned(article(post, { gone, replied: () => toast("Posted.") }), item, [
+        control("Less like this", "PUT", { path: `less/${post.id}`, said: "You will see less like this post." }),
+        isSuggested && control(`Not interested in @${handle}`, "PUT", { path: `not_interested/${id}`, said: `@${handle} is suggested no more.` }),
+      ]);
+    return node;
   }
 
   /** Shows what follows the loaded posts. The observer reports the foot again if it is in view. */
