@@ -12,7 +12,8 @@ use crate::expression::{Expression, ExpressionError};
 pub const FEEDS_MAX: usize = 64;
 /// Maximum length of the name of a feed, in characters.
 pub const FEED_NAME_MAX: usize = 32;
-/// Maximum quota of the source `following`: a page of the home timeline, which the server has in memory for active users.
+/// Maximum quota of the source `following`: a page of the home timeline, which the server has in memory for active
+/// users.
 const AT_HOME_MAX: usize = 100;
 /// Maximum quota of a source.
 pub const QUOTA_MAX: usize = 400;

@@ -1,4 +1,5 @@
-//! Users: their stored records and counts, profile fields, settings, defaults of their posts, and the input that changes them.
+//! Users: their stored records and counts, profile fields, settings, defaults of their posts, and the input that
+//! changes them.
 
 pub(crate) mod facts;
 pub(crate) mod mend;
@@ -82,8 +83,8 @@ impl Counts {
     }
 
     /// Encodes the counts as little-endian words in the order of the fields: 16 bytes, 24 if the user blocks or mutes
-    /// anyone, 36 with notes or requests, 40 with posts that are neither public nor unlisted, and 44 with authors in whom the
-    /// user is not interested.
+    /// anyone, 36 with notes or requests, 40 with posts that are neither public nor unlisted, and 44 with authors in
+    /// whom the user is not interested.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();

@@ -43,8 +43,8 @@ const LOADED_AGAIN_MS: u64 = 60_000;
 const HOME_PAGES_MAX: usize = 3;
 /// Number of candidates of the home timeline from which on no further page is read: only the first is in memory.
 const ENOUGH_AT_HOME: usize = 25;
-/// Maximum number of candidates of the home timeline by one author or boosted by one user, in feeds that limit the posts
-/// of an author to fewer.
+/// Maximum number of candidates of the home timeline by one author or boosted by one user, in feeds that limit the
+/// posts of an author to fewer.
 const AT_HOME_PER_USER: usize = 4;
 /// Maximum number of users of each kind whose posts are left out before they take a place: blocked, blocking, muted.
 const HIDDEN_READ: usize = 1_000;
@@ -196,7 +196,8 @@ impl Node {
         self.views().ranked.seen().report(user, posts, self.now_ms());
     }
 
-    /// Returns the popular posts with any reaction that the viewer may see and wants, the most popular first. May block.
+    /// Returns the popular posts with any reaction that the viewer may see and wants, the most popular first. May
+    /// block.
     #[must_use]
     pub fn popular(&self, viewer: &Viewer<'_, Store>) -> Vec<PostId> {
         self.catch_up_ranked();
@@ -251,9 +252,9 @@ impl Node {
         self.threads.lock().others.push(thread);
     }
 
-    /// Posts of the home timeline up to the quota of the feed, newest first, of which a few are by one author or boosted
-    /// by one user if the feed limits the posts of an author. So users who write much displace nobody: if the newest
-    /// page has too few, the next ones are read.
+    /// Posts of the home timeline up to the quota of the feed, newest first, of which a few are by one author or
+    /// boosted by one user if the feed limits the posts of an author. So users who write much displace nobody: if the
+    /// newest page has too few, the next ones are read.
     fn candidates_at_home(&self, user: UserId, feed: &Feed) -> Vec<AtHome> {
         let quota = feed.quota(Source::Following);
         let per_user_max = match feed.per_author_max() {
@@ -331,8 +332,8 @@ impl Node {
         }
     }
 
-    /// Ranks the candidates of a feed, or given posts. Also returns the score and the features of each ranked post. Given
-    /// posts that the reader does not show take no place of others.
+    /// Ranks the candidates of a feed, or given posts. Also returns the score and the features of each ranked post.
+    /// Given posts that the reader does not show take no place of others.
     fn ranking(
         &self,
         viewer: &Viewer<'_, Store>,
@@ -384,8 +385,8 @@ impl Node {
     }
 }
 
-/// Loads the view, and keeps it current until the node stops. Unreadable rows are left out; if they prevent the load, it is
-/// tried again later.
+/// Loads the view, and keeps it current until the node stops. Unreadable rows are left out; if they prevent the load,
+/// it is tried again later.
 fn follow(shared: &Shared) {
     let (mut next, mut load_at_ms) = (0, Some(0));
     while !shared.stopped() {

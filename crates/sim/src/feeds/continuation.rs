@@ -72,8 +72,8 @@ pub(super) fn newest(world: &World) -> VecDeque<Known> {
         .collect()
 }
 
-/// Finds a post about a topic of the user, the one with the most favourites of a few. Returns its id if the user likes it
-/// and has not favourited it yet.
+/// Finds a post about a topic of the user, the one with the most favourites of a few. Returns its id if the user likes
+/// it and has not favourited it yet.
 pub(super) fn liked(
     world: &World,
     user: u32,

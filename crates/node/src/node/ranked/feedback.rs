@@ -36,8 +36,8 @@ impl Feedback {
         Self { not_interested: facts.not_interested(user), has_less }
     }
 
-    /// Whether a post leaves the feeds of the user. Posts by authors in whom the user is not interested stay if they come
-    /// from the home timeline.
+    /// Whether a post leaves the feeds of the user. Posts by authors in whom the user is not interested stay if they
+    /// come from the home timeline.
     pub(super) fn hides(
         &self,
         facts: Facts<'_, Store>,

@@ -12,7 +12,8 @@ use super::recent::{Recent, TAGS_MAX, YOUNG_EXTRA, tag_number};
 
 /// Maximum number of replies that are read to count the users who replied.
 const REPLIES_READ: usize = 100;
-/// Maximum number of reactions of a kind that are read to count those by young accounts, and by others if these are many.
+/// Maximum number of reactions of a kind that are read to count those by young accounts, and by others if these are
+/// many.
 const REACTIONS_COUNTED: usize = 64;
 /// Number of posts up to which an author is new.
 const NEW_AUTHOR_POSTS: u32 = 10;
@@ -117,8 +118,8 @@ impl<'a, R: Rows + ?Sized, A: Fn(PostId) -> Option<UserId>> Group<'a, R, A> {
         Self { reader, author_of, allowance, counted, replied }
     }
 
-    /// Makes the event of an effect; `None` if the view does not need it, or if the facts would be read and the allowance
-    /// is used up.
+    /// Makes the event of an effect; `None` if the view does not need it, or if the facts would be read and the
+    /// allowance is used up.
     pub(super) fn event(&mut self, effect: &Effect) -> Option<Event> {
         let facts = self.reader.facts;
         match *effect {

@@ -25,9 +25,9 @@ const GROUPED_FIRST_MAX: usize = 1 << 18;
 const FEW: usize = 50;
 
 impl<R: Rows + ?Sized> Reader<'_, R> {
-    /// Applies the events of the newest posts after `last`, oldest first, each followed by the reactions to it. So the last reactions
-    /// of a user are about those to the newest posts. Posts with unreadable rows are left out. Ends early if
-    /// `is_stopped`.
+    /// Applies the events of the newest posts after `last`, oldest first, each followed by the reactions to it. So the
+    /// last reactions of a user are about those to the newest posts. Posts with unreadable rows are left out. Ends
+    /// early if `is_stopped`.
     pub(super) fn load(
         &self,
         last: PostId,

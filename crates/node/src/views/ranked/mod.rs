@@ -2,10 +2,10 @@
 //! popular posts of each topic.
 //!
 //! The first reader loads a few posts from the facts. Then a thread loads the others into a new view, groups the users
-//! in it, and replaces the first view. Readers apply the effects since the last read, as [`Event`]s made from the facts,
-//! and gather candidates under a short read lock. The thread does the same when nobody reads, so that no effects are
-//! lost. The writer and the homes neither read nor wait for this view, and a reader waits for another one for at most
-//! [`WAIT_MAX`].
+//! in it, and replaces the first view. Readers apply the effects since the last read, as [`Event`]s made from the
+//! facts, and gather candidates under a short read lock. The thread does the same when nobody reads, so that no effects
+//! are lost. The writer and the homes neither read nor wait for this view, and a reader waits for another one for at
+//! most [`WAIT_MAX`].
 //!
 //! **Invariant:** every part has a fixed maximum size, which [`Sizes`] derives from the budget. While a view is loaded,
 //! the first one takes at most about 2 MiB in addition.
@@ -184,8 +184,8 @@ impl Ranked {
         follow(&self.view, (&reader, allowance), effects, position, |_| true);
     }
 
-    /// Loads a new view from the facts, groups its users and replaces the present view, unless `is_stopped`. Readers use
-    /// the present one meanwhile.
+    /// Loads a new view from the facts, groups its users and replaces the present view, unless `is_stopped`. Readers
+    /// use the present one meanwhile.
     pub(super) fn load<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,

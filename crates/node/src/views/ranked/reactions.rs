@@ -138,7 +138,8 @@ impl Reactions {
     }
 
     /// Group that a user joins: that of most of the neighbors. Among groups with equally many, the user stays in the
-    /// present one, or joins any, which differs by user: with the same one for all, one group would take over the others.
+    /// present one, or joins any, which differs by user: with the same one for all, one group would take over the
+    /// others.
     pub(super) fn joined(
         &self,
         user: UserId,

@@ -1,8 +1,9 @@
 //! Posts that clients have reported as seen by their users: the last reports of each user, as fingerprints.
 //!
 //! **Invariant:** a user has one place, which further reports do not leave. A new user takes the place of one of
-//! [`COMPARED`] users: of one who has reported once if there is one, else of the one whose last report is the oldest. So
-//! new users who report once each displace at most one of them. Which users are compared differs by server and start.
+//! [`COMPARED`] users: of one who has reported once if there is one, else of the one whose last report is the oldest.
+//! So new users who report once each displace at most one of them. Which users are compared differs by server and
+//! start.
 
 use std::hash::{BuildHasher as _, RandomState};
 

@@ -1,9 +1,9 @@
 //! Popular posts of each topic: of all posts, of a language, of a hashtag, of an interest group.
 //!
-//! **Invariant:** a list has at most [`POPULAR_MAX`] posts and at most [`PER_AUTHOR_MAX`] of each author, the most popular
-//! first. A post enters a full list only in place of a less popular one; a post without reactions takes no place from
-//! one with reactions that is less than [`PROTECTED_HALF_LIVES`] older. So neither one author nor a flood of posts
-//! displaces what is more popular, and no list stays closed. Posts that the view has forgotten take no places.
+//! **Invariant:** a list has at most [`POPULAR_MAX`] posts and at most [`PER_AUTHOR_MAX`] of each author, the most
+//! popular first. A post enters a full list only in place of a less popular one; a post without reactions takes no
+//! place from one with reactions that is less than [`PROTECTED_HALF_LIVES`] older. So neither one author nor a flood of
+//! posts displaces what is more popular, and no list stays closed. Posts that the view has forgotten take no places.
 //! **Invariant:** each kind of topic has its own table, so made-up hashtags displace only hashtags. The same rules hold
 //! for topics in a full table, and the posts of an author bring at most [`TAGS_PER_AUTHOR_MAX`] hashtags into it.
 
@@ -110,8 +110,8 @@ struct List {
 }
 
 impl Topics {
-    /// Creates tables with at most `max` topics: of all known languages, if these are not more than a quarter, and of the
-    /// rest half hashtags, half groups.
+    /// Creates tables with at most `max` topics: of all known languages, if these are not more than a quarter, and of
+    /// the rest half hashtags, half groups.
     pub(super) fn new(max: usize) -> Self {
         let languages = LANGUAGES.len().min(max / 4);
         let (tags, groups) = ((max - languages) / 2, (max - languages).div_ceil(2));
@@ -195,9 +195,9 @@ impl Table {
         Self { places: HashMap::new(), lists: Vec::new(), hand: 0, max }
     }
 
-    /// Adds a topic with its first post. If the table is full, the topic replaces that of some others whose best post is
-    /// the least popular, if the new post may displace that. If the author has brought as many hashtags as allowed, it
-    /// replaces one of these in the same way.
+    /// Adds a topic with its first post. If the table is full, the topic replaces that of some others whose best post
+    /// is the least popular, if the new post may displace that. If the author has brought as many hashtags as allowed,
+    /// it replaces one of these in the same way.
     fn add(&mut self, topic: Topic, popular: Popular, oldest: PostId) -> Option<usize> {
         let (author, len) = (popular.author, self.lists.len());
         let new = List { topic, author, posts: Vec::new() };
