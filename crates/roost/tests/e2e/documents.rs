@@ -85,11 +85,24 @@ const README: &[Block] = &[
 const FEEDS: &[Block] = &[
     SHOWN,
     Block {
+        before: r#"
+            roost serve --open
+            for user in ada bob; do
+                curl $URL/v1/users -H 'Content-Type: application/json' -d "{\"handle\": \"$user\"}"
+            done
+            POST=$(curl $URL/v1/users/@bob/posts -H 'Content-Type: application/json' -d '{"text": "hello"}' |
+                grep -o '"id":"[0-9]*"' | head -1 | cut -d'"' -f4)
+        "#,
+        after: "curl $URL/v1/users/@ada/less; curl $URL/v1/users/@ada/not_interested",
+        ..says(&["roost serves http", r#""text":"hello""#, r#""handle":"bob""#])
+    },
+    RUN,
+    says(&[r#""items":[]"#]),
+    Block {
         how: How::File("feeds.toml"),
         after: r#"
             roost serve --open --feeds feeds.toml
-            curl $URL/v1/users -H 'Content-Type: application/json' -d '{"handle": "ada", "name": "Ada"}'
-            curl $URL/v1/users/0/feeds/gardeners
+            curl $URL/v1/users/@ada/feeds/gardeners
         "#,
         ..says(&["roost serves http", "\"items\":[]"])
     },
