@@ -252,14 +252,7 @@ fn feedback_and_stored_feeds_survive_an_export() {
         assert_eq!(facts.stored_feeds(), std::slice::from_ref(&name));
         assert_eq!(node.stored_feed(&name).unwrap().score().text(), "likes");
     };
-    check(&first);
-    first.close();
-    drop(first);
-    let before = NodeOptions { data: folder.path().join("data"), ..options() };
-    let (moved_to, _folder) = moved(&before);
-    let second = Node::open(&moved_to).unwrap();
-    check(&second);
-    second.close();
+    holds_after_a_move(first, &folder, check);
     for (line, what) in [
         (feed("Mine", right), "a feed is 1 to 32"),
         (feed("mine", "7"), "a JSON object"),
@@ -272,6 +265,18 @@ fn feedback_and_stored_feeds_survive_an_export() {
     let many: Vec<_> = (0..33).map(|number| feed(&format!("f{number}"), right)).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
     refused(&many, "at most 32 stored feeds");
+}
+
+/// Checks a node, and the node that imports its export.
+fn holds_after_a_move(first: Node, folder: &tempfile::TempDir, check: impl Fn(&Node)) {
+    check(&first);
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    check(&second);
+    second.close();
 }
 
 /// A later release may have features that this one lacks, and an earlier one had others.
@@ -289,14 +294,7 @@ fn a_feed_of_another_release_is_kept_and_ignored() {
         assert!(node.stored_feed(&name("other")).is_none(), "it cannot be read");
         assert!(node.stored_feed(&name("right")).is_some());
     };
-    check(&first);
-    first.close();
-    drop(first);
-    let before = NodeOptions { data: folder.path().join("data"), ..options() };
-    let (moved_to, _folder) = moved(&before);
-    let second = Node::open(&moved_to).unwrap();
-    check(&second);
-    second.close();
+    holds_after_a_move(first, &folder, check);
 }
 
 #[test]
