@@ -12,28 +12,37 @@ use crate::support::redis::{Redis, Reply};
 pub(crate) const KEYS: u8 = 40;
 /// Length of a value, in bytes. Only one such value fits into a block of the store.
 const VALUE: usize = 100_000;
-/// Key whose row is damaged.
-pub(crate) const DAMAGED: u8 = 17;
+/// Bytes in the middle of each value, before the number of its key.
+const MARK: &[u8] = b"middle of the value of the key ";
 
 /// Value that cannot be compressed, so its bytes are in a file as they are.
 pub(crate) fn value(number: u8) -> Vec<u8> {
     let mut random = StdRng::seed_from_u64(number.into());
-    (0..VALUE).map(|_| random.random()).collect()
+    let mut value: Vec<u8> = (0..VALUE).map(|_| random.random()).collect();
+    let mark = [MARK, &[number]].concat();
+    value[VALUE / 2..][..mark.len()].copy_from_slice(&mark);
+    value
 }
 
-/// Flips one bit in the middle of the value, which must be in some file of the store.
-pub(crate) fn damage(store: &Path, value: &[u8]) {
-    let part = &value[VALUE / 2..VALUE / 2 + 64];
-    let mut found = 0;
-    for path in files(store) {
-        let mut bytes = std::fs::read(&path).unwrap();
-        while let Some(at) = bytes.windows(part.len()).position(|window| window == part) {
-            bytes[at] ^= 1;
-            found += 1;
-        }
-        std::fs::write(&path, bytes).unwrap();
-    }
-    assert_eq!(found, 1, "the value is in one place");
+/// Flips one bit in a value of the store, and returns the number of its key.
+///
+/// Keys are stored in the order of their hashes, which are different in each store. The first value of a file shares
+/// its block with rows that the server needs to start, so a value in the middle of a file is damaged.
+pub(crate) fn damage(store: &Path) -> u8 {
+    let marks = |bytes: &[u8]| -> Vec<usize> {
+        let marks = bytes.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
+        marks.map(|(at, _)| at).collect()
+    };
+    let found = files(store).into_iter().map(|path| {
+        let bytes = std::fs::read(&path).unwrap();
+        (marks(&bytes), bytes, path)
+    });
+    let (marks, mut bytes, path) = found.max_by_key(|(marks, ..)| marks.len()).unwrap();
+    assert!(marks.len() >= 3, "no file of the store has enough values: {marks:?}");
+    let at = marks[marks.len() / 2];
+    bytes[at] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    bytes[at + MARK.len()]
 }
 
 pub(crate) fn start(data: &Path) -> (Server, Redis) {
@@ -42,7 +51,7 @@ pub(crate) fn start(data: &Path) -> (Server, Redis) {
     (server, Redis::new(address.parse().unwrap()))
 }
 
-/// Creates a data directory with the keys. Each key has a block of the store for itself.
+/// Creates a data directory with the keys. Each value except the first has a block of the store for itself.
 pub(crate) fn filled<T>(data: &Path, prepare: impl Fn(&Server) -> T) -> T {
     let (server, mut redis) = start(data);
     let prepared = prepare(&server);
@@ -57,7 +66,7 @@ pub(crate) fn filled<T>(data: &Path, prepare: impl Fn(&Server) -> T) -> T {
 fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     let data = tempfile::tempdir().unwrap();
     let ann = filled(data.path(), |server| server.client().register("ann"));
-    damage(&data.path().join("store"), &value(DAMAGED));
+    let damaged = damage(&data.path().join("store"));
     let (server, mut redis) = start(data.path());
     assert!(server.process.logged("the disk is damaged").is_some());
     let mut refused = 0;
@@ -79,7 +88,7 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
         assert!(server.process.logged_line(line).is_some(), "{message}");
     }
     let mut client = server.client();
-    let answer = client.get(&format!("/v1/buckets/0/keys/k%{DAMAGED:02x}")).expect(500);
+    let answer = client.get(&format!("/v1/buckets/0/keys/k%{damaged:02x}")).expect(500);
     assert_eq!(answer.json()["error"], "damaged");
     // The log has the id of the request in which the damage was found.
     let id = answer.json()["request_id"].as_str().unwrap().to_owned();
@@ -87,7 +96,7 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     let cause = |line: &String| line.contains(&id) && line.contains("the disk is damaged");
     let line = server.process.logged_line(cause).unwrap();
     assert!(line.contains("checksum") || line.contains("read"), "{line}");
-    let error = redis.run(&[b"APPEND", &[b'k', DAMAGED], b"more"]);
+    let error = redis.run(&[b"APPEND", &[b'k', damaged], b"more"]);
     assert!(error.error().contains("its disk is damaged"), "{error:?}");
     // All other data can be used.
     assert_eq!(redis.line("SET other 1"), Reply::ok());

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::damage::{DAMAGED, KEYS, damage, filled, start, value};
+use crate::damage::{KEYS, damage, filled, start, value};
 use crate::support::files::files;
 use crate::support::process::{Process, Server, run, serve};
 use crate::support::redis::Reply;
@@ -48,7 +48,7 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     // The server is stopped, so a copy of the directory is consistent.
     let copied = std::process::Command::new("cp").args(["-a", path(&data), path(&copy)]).status();
     assert!(copied.unwrap().success());
-    damage(&copy.join("store"), &value(DAMAGED));
+    damage(&copy.join("store"));
     let printed = repair(&copy, &from_log, &[], 0);
     assert!(printed.contains("nothing is lost"), "{printed}");
     let all: Vec<_> = (0..KEYS).map(|number| Some(value(number))).collect();
@@ -60,14 +60,14 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     let restore = run(["restore", path(&backup), "--data", path(&restored)]);
     assert_eq!(restore.status.code(), Some(0), "{restore:#?}");
     let data = restored;
-    damage(&data.join("store"), &value(DAMAGED));
+    let damaged = damage(&data.join("store"));
     let to = folder.path().join("to");
     let printed = repair(&data, &to, &[], 3);
     let named = "a block does not match its checksum: rows after the key ";
     assert!(printed.contains(named) && printed.contains("are lost"), "{printed}");
     assert!(printed.contains(&format!("bucket 0: 1 of {KEYS} keys")), "{printed}");
     let mut expected = all;
-    expected[usize::from(DAMAGED)] = None;
+    expected[usize::from(damaged)] = None;
     assert_eq!(keys(&to), expected);
     assert_eq!(run(["verify", "--data", path(&to)]).status.code(), Some(0));
     // The repair did not change the damaged directory.
@@ -147,7 +147,7 @@ fn the_scrub_reports_damage_before_anybody_reads_it() {
         assert_eq!(redis.run(&[b"SET", &[b'k', number], &value(number)]), Reply::ok());
     }
     server.stop();
-    damage(&data.path().join("store"), &value(DAMAGED));
+    damage(&data.path().join("store"));
     let server = Server::open(data.path(), &["--scrub-rate", "1GiB"]);
     let line = server.process.logged("damage on the disk").unwrap();
     assert!(line.contains("store/facts") && line.contains("roost verify"), "{line}");

@@ -167,10 +167,10 @@ fn a_search_for_the_capacity_ends_with_an_interval() {
         assert!(ended.out.contains(part), "{part}? {ended:#?}");
     }
     let trials = found["trials"].as_array().unwrap();
-    assert!(trials.len() >= 8, "{found:#}");
-    // On a busy machine, the search may be inconclusive. It reports this.
+    // On a busy machine, the search may be inconclusive, or end after fewer trials. It reports this.
     let outcome = found["outcome"].as_str().unwrap();
     assert!(["holds", "at_least", "unsteady"].contains(&outcome), "{found:#}");
+    assert!(trials.len() >= if outcome == "holds" { 8 } else { 1 }, "{found:#}");
     let is_found = outcome == "holds" || found["rate_per_s"].as_f64() > Some(0.0);
     assert_eq!(ended.status.success(), outcome != "unsteady" && is_found, "{ended:#?}");
 }
