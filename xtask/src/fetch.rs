@@ -3,7 +3,7 @@
 //! target directory.
 //!
 //! Commands that fetch something are printed; if fetching is not allowed, they are only returned. Versions and digests
-//! are in `xtask/clients`. If the lock file of a tool has changed, the tool is fetched again, into an empty folder.
+//! are in `xtask/clients` and `examples/typescript`. If the lock file of a tool has changed, the tool is fetched again, into an empty folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -66,12 +66,12 @@ impl Fetcher<'_> {
         ] {
             missing.extend(self.python(name, what));
         }
-        for (name, what) in [
-            ("ioredis", "the client ioredis"),
-            ("openapi-typescript", "clients generated in TypeScript"),
-            ("masto", "the client masto.js"),
+        for (name, files, what) in [
+            ("ioredis", "xtask/clients/ioredis", "the client ioredis"),
+            ("openapi-typescript", "examples/typescript", "clients generated in TypeScript"),
+            ("masto", "xtask/clients/masto", "the client masto.js"),
         ] {
-            missing.extend(self.node(name, what));
+            missing.extend(self.node(name, files, what));
         }
         missing.extend(self.toot());
         missing.extend(self.nats());
@@ -123,9 +123,9 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![pip])
     }
 
-    /// Installs Node.js packages into their own folder.
-    fn node(&self, name: &str, what: &str) -> Option<String> {
-        let (folder, files) = (self.fetched(name), self.clients(name));
+    /// Installs Node.js packages into their own folder. `files` is the folder of their lock file.
+    fn node(&self, name: &str, files: &str, what: &str) -> Option<String> {
+        let (folder, files) = (self.fetched(name), self.root.join(files));
         let lock = fs::read_to_string(files.join("package-lock.json")).unwrap_or_default();
         let stamp = folder.join(".lock");
         let tool = Tool::alone(what, &folder, &stamp, &lock);

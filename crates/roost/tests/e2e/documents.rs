@@ -52,6 +52,8 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("docs/accounts.md", ACCOUNTS),
     ("docs/api.md", API),
     ("docs/changes.md", CHANGES),
+    // The tests of the examples run these.
+    ("docs/clients.md", &[SHOWN, SHOWN]),
     ("docs/cluster.md", &[SHOWN, PARSE, PARSE, PARSE, PARSE, PARSE]),
     ("docs/feeds.md", FEEDS),
     ("docs/import.md", IMPORT),
@@ -422,11 +424,11 @@ pub(crate) fn blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn text(document: &str) -> String {
+pub(crate) fn text(document: &str) -> String {
     std::fs::read_to_string(repository().join(document)).unwrap()
 }
 

@@ -1,6 +1,8 @@
 //! Tests of the OpenAPI document with third-party tools: a validator of OpenAPI 3.1, and generators of clients in
 //! TypeScript and Python. The generated clients compile and work.
 
+mod examples;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
