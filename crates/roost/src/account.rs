@@ -195,7 +195,7 @@ pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
 pub(crate) async fn ask_about_webhooks(data: &Path, request: WebhookRequest) -> anyhow::Result<()> {
     let lines = match request {
         WebhookRequest::Reload => return reload(data, &Action::ReloadWebhooks).await,
-        WebhookRequest::List { stopped } if !socket::is_served(data).await => stopped,
+        WebhookRequest::List { stopped } if !socket::is_served(data).await => stopped?,
         WebhookRequest::List { .. } => socket::ask(data, &Action::ListWebhooks).await?.lines,
         WebhookRequest::Act { name, action } => {
             socket::ask(data, &Action::ActOfWebhook { name, action }).await?.lines

@@ -31,8 +31,8 @@ pub(crate) enum WebhookRequest {
     Reload,
     /// List the webhooks.
     List {
-        /// Lines to print if there is no server.
-        stopped: Vec<String>,
+        /// Lines to print if there is no server. A server lists its webhooks also if the file is wrong.
+        stopped: anyhow::Result<Vec<String>>,
     },
     /// Request an action of a webhook.
     Act { name: String, action: Action },
@@ -69,8 +69,16 @@ impl ServerWebhooks {
     /// Reads the stored webhooks, and sends them from now on.
     ///
     /// # Errors
-    /// If the file cannot be read or is wrong, or there is no change feed; then nothing changes.
-    pub(crate) async fn load(&self) -> anyhow::Result<()> {
+    /// If the file cannot be read or is wrong, or there is no change feed; then nothing changes. Or if a position cannot
+    /// be stored.
+    pub(crate) async fn load(self: &Arc<Self>) -> anyhow::Result<()> {
+        let this = Arc::clone(self);
+        // A task of its own, because a load must not be abandoned with the request for it.
+        let loading = tokio::spawn(async move { this.webhooks.load(this.read()).await });
+        loading.await?.map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    async fn read(&self) -> anyhow::Result<Vec<Webhook>> {
         let data = self.data.clone();
         let stored = tokio::task::spawn_blocking(move || file::load(&data)).await??;
         anyhow::ensure!(
@@ -81,18 +89,13 @@ impl ServerWebhooks {
         if !names.is_empty() {
             tracing::info!(names = names.join(","), "loaded the webhooks");
         }
-        let set = self.webhooks.set(stored).await;
-        set.map_err(|error| {
-            anyhow::anyhow!(
-                "the position of a webhook cannot be stored, which is tried again: {error}"
-            )
-        })
+        Ok(stored)
     }
 
     /// Reads the stored webhooks, and logs an error.
-    pub(crate) async fn load_or_log(&self) {
+    pub(crate) async fn load_or_log(self: &Arc<Self>) {
         if let Err(error) = self.load().await {
-            tracing::error!("{error:#}; the webhooks are unchanged");
+            tracing::error!("webhooks: {error:#}");
         }
     }
 
@@ -105,6 +108,8 @@ impl ServerWebhooks {
             "NAME", "STATE", "LAG", "DEAD", "DELIVERED"
         )];
         all.iter().for_each(|(webhook, status)| lines.extend(about(webhook, status, width)));
+        let error = self.webhooks.load_error();
+        lines.extend(error.map(|error| format!("the last load of the webhooks failed: {error}")));
         lines
     }
 

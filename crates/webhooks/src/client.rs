@@ -50,6 +50,9 @@ pub enum SendError {
     /// The address is public, and the request would not be encrypted.
     #[error("{0} is a public address, which needs https")]
     Unencrypted(IpAddr),
+    /// The request is not valid.
+    #[error("the request is not valid: {0}")]
+    Request(http::Error),
     /// There is no connection.
     #[error("cannot connect: {0}")]
     Connect(io::Error),
@@ -105,7 +108,14 @@ pub(crate) struct Limits {
 #[must_use]
 pub fn system_tls() -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "cannot read certificate authorities of the system");
+    }
+    let (added, ignored) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        tracing::warn!(ignored, "no certificate authority is known: https of webhooks fails");
+    }
     tls_with(roots)
 }
 
@@ -148,6 +158,10 @@ impl Client {
         Self { tls, limits, connection: None }
     }
 
+    pub(crate) fn disconnect(&mut self) {
+        self.connection = None;
+    }
+
     /// Sends a message; returns the status of the response, which is 2xx. The body of the response is ignored.
     ///
     /// # Errors
@@ -167,10 +181,9 @@ impl Client {
                 sent => return sent,
             }
         }
-        let connecting =
-            timeout(self.limits.connect, connect(webhook, &self.tls, self.limits.connect)).await;
-        let connection =
-            connecting.unwrap_or(Err(SendError::ConnectTimeout(self.limits.connect)))?;
+        let limit = self.limits.connect;
+        let connecting = timeout(limit, connect(webhook, &self.tls, limit)).await;
+        let connection = connecting.unwrap_or(Err(SendError::ConnectTimeout(limit)))?;
         self.send_on(connection, webhook, message).await
     }
 
@@ -180,7 +193,7 @@ impl Client {
         webhook: &Webhook,
         message: &Message,
     ) -> Result<u16, SendError> {
-        let request = request(webhook, message);
+        let request = request(webhook, message).map_err(SendError::Request)?;
         let deadline = Instant::now() + self.limits.response;
         let sent = timeout_at(deadline, async {
             connection.sender.ready().await?;
@@ -216,20 +229,19 @@ async fn drain(mut body: Incoming) -> bool {
 }
 
 /// Makes a signed request.
-fn request(webhook: &Webhook, Message { id, body }: &Message) -> Request<Full<Bytes>> {
+fn request(
+    webhook: &Webhook,
+    Message { id, body }: &Message,
+) -> Result<Request<Full<Bytes>>, http::Error> {
     let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let request = Request::post(webhook.url.path_and_query())
+    Request::post(webhook.url.path_and_query())
         .header(HOST, webhook.url.authority())
         .header(USER_AGENT, "roost")
         .header(CONTENT_TYPE, "application/json")
         .header("webhook-id", id)
         .header("webhook-timestamp", timestamp)
         .header("webhook-signature", webhook.secret.sign(id, timestamp, body))
-        .body(Full::new(body.clone()));
-    let Ok(request) = request else {
-        unreachable!("a path, names, numbers and base64 are valid in a request");
-    };
-    request
+        .body(Full::new(body.clone()))
 }
 
 /// Connects to a receiver whose addresses are allowed.
@@ -241,10 +253,28 @@ async fn connect(
     let deadline = Instant::now() + limit;
     let host = webhook.url.host();
     let found = lookup_host((host, webhook.url.port())).await.map_err(SendError::LookUp)?;
-    let found: Vec<SocketAddr> = found.take(ADDRESSES_MAX).collect();
-    let mut failed = io::Error::other("the name has no address");
+    let found: Vec<SocketAddr> = found.collect();
     found.iter().try_for_each(|address| check(webhook, address.ip()))?;
-    for (index, address) in (0..).zip(&found) {
+    let found = found.get(..ADDRESSES_MAX).unwrap_or(&found);
+    let stream = connect_to(webhook, found, tls, deadline).await.map_err(|error| match error {
+        error if error.kind() == io::ErrorKind::TimedOut => SendError::ConnectTimeout(limit),
+        error => SendError::Connect(error),
+    })?;
+    handshake(stream).await.map_err(SendError::Broken)
+}
+
+/// Connects to the first address that works, in order.
+///
+/// # Errors
+/// The error of the last address.
+async fn connect_to(
+    webhook: &Webhook,
+    found: &[SocketAddr],
+    tls: &Arc<ClientConfig>,
+    deadline: Instant,
+) -> io::Result<Box<dyn Stream>> {
+    let mut failed = io::Error::other("the name has no address");
+    for (index, address) in (0..).zip(found) {
         // An address that does not answer leaves time for the others.
         let others = u32::try_from(found.len()).unwrap_or(u32::MAX).saturating_sub(index).max(1);
         let share = deadline.saturating_duration_since(Instant::now()) / others;
@@ -254,13 +284,12 @@ async fn connect(
             secured(webhook, stream, tls).await
         };
         match timeout(share, secured).await {
-            Ok(Ok(stream)) => return handshake(stream).await.map_err(SendError::Broken),
+            Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => failed = error,
-            Err(_) if others == 1 => return Err(SendError::ConnectTimeout(limit)),
             Err(_) => failed = io::ErrorKind::TimedOut.into(),
         }
     }
-    Err(SendError::Connect(failed))
+    Err(failed)
 }
 
 /// Checks whether a webhook may call an address.
@@ -311,19 +340,59 @@ pub async fn ping(webhook: &Webhook, tls: Arc<ClientConfig>) -> Result<u16, Send
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpSocket;
+
     use super::*;
     use crate::{Secret, Target};
 
-    #[test]
-    fn private_addresses_need_permission_and_public_ones_https() {
-        let webhook = |url: &str, allow_private| Webhook {
+    fn webhook(url: &str, allow_private: bool) -> Webhook {
+        Webhook {
             name: "a".to_owned(),
             url: Target::parse(url).unwrap(),
             secret: Secret::generate().unwrap(),
             kinds: Arc::new([]),
             ids_only: false,
             allow_private,
-        };
+        }
+    }
+
+    fn bound() -> (TcpSocket, SocketAddr) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = socket.local_addr().unwrap();
+        (socket, address)
+    }
+
+    /// Addresses with their sockets: one that refuses connections, one that drops packets because nobody accepts its
+    /// connections, and one that accepts.
+    #[tokio::test(start_paused = true)]
+    async fn addresses_that_refuse_or_do_not_answer_leave_time_for_the_others() {
+        let (refusing, refuses) = bound();
+        let (silent, drops) = bound();
+        let silent = silent.listen(0).unwrap();
+        let _first = TcpStream::connect(drops).await.unwrap();
+        let (accepting, accepts) = bound();
+        let accepting = accepting.listen(8).unwrap();
+        let (webhook, tls) = (webhook("http://a.example", true), tls_with(RootCertStore::empty()));
+        for (found, expect) in [
+            (&[accepts][..], Ok(())),
+            (&[refuses, accepts], Ok(())),
+            (&[drops, accepts], Ok(())),
+            (&[drops, refuses, drops, accepts], Ok(())),
+            (&[drops, refuses], Err(io::ErrorKind::ConnectionRefused)),
+            (&[refuses, drops], Err(io::ErrorKind::TimedOut)),
+            (&[], Err(io::ErrorKind::Other)),
+        ] {
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let connected = connect_to(&webhook, found, &tls, deadline).await;
+            assert_eq!(connected.map(drop).map_err(|error| error.kind()), expect, "{found:?}");
+            assert!(Instant::now() <= deadline, "{found:?}");
+        }
+        drop((refusing, silent, accepting));
+    }
+
+    #[test]
+    fn private_addresses_need_permission_and_public_ones_https() {
         let (https, http) = ("https://a.example", "http://a.example");
         for (url, allow_private, address, expect) in [
             (https, false, "1.1.1.1", None),

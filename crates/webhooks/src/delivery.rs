@@ -2,13 +2,19 @@
 //!
 //! After a failure it waits, twice as long as after the failure before. If the receiver has refused a request, the next
 //! one has half as many changes, until a single change is refused. If this lasts, the change is given up. A receiver
-//! that cannot be reached, or asks for patience, is waited for: nothing is given up.
+//! that cannot be reached, or asks for patience, is waited for: nothing is given up. After a panic, which is a bug, it
+//! waits in the same way and continues.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,6 +40,7 @@ const SAVE_IDLE_EVERY: Duration = Duration::from_secs(60);
 /// Number of times that changes which cannot be read although they are kept are tried again.
 const UNREAD_MAX: u32 = 8;
 const UNREADABLE: &str = "changes cannot be read, although they are kept";
+const PANICKED: &str = "sending has panicked, which is a bug of roost; the log has the place";
 const FOREIGN: &str = "the position is of another history: the data directory was restored or cut";
 
 /// Task of a webhook.
@@ -128,13 +135,30 @@ impl<S: Source> Delivery<S> {
         mut stop: watch::Receiver<bool>,
         mut requests: mpsc::Receiver<Request>,
     ) {
-        tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => {}
-            never = self.work(&mut requests) => match never {},
+        let mut work = async |delivery: &mut Self| {
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => {}
+                never = delivery.work(&mut requests) => match never {},
+            }
+        };
+        while catch_panic(work(&mut self)).await.is_err() {
+            self.recover();
         }
         if self.unopened.is_none() {
             let _ = self.save().await;
         }
+    }
+
+    /// Shows a panic, and has the next read wait. The position is right: it moves after a request was accepted.
+    fn recover(&mut self) {
+        tracing::error!(name = self.webhook.name, "sending a webhook has panicked; it continues");
+        self.shared.update(|status| {
+            status.panics += 1;
+            status.error = Some((now_ms(), PANICKED.to_owned()));
+        });
+        self.client.disconnect();
+        self.resend.clear();
+        self.read_from = Instant::now() + self.next_pause();
     }
 
     async fn work(&mut self, requests: &mut mpsc::Receiver<Request>) -> Infallible {
@@ -336,10 +360,15 @@ impl<S: Source> Delivery<S> {
         if self.save_from.is_some() {
             let _ = self.save().await;
         }
+        sleep(self.next_pause()).await;
+    }
+
+    /// Counts a failure, and returns the pause after it.
+    fn next_pause(&mut self) -> Duration {
         let doubled = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         let pause = self.options.pause_min.saturating_mul(doubled).min(self.options.pause_max);
         self.failures = self.failures.saturating_add(1).min(u32::BITS - 1);
-        sleep(jittered(pause)).await;
+        jittered(pause)
     }
 
     /// Shows a success. `has_more` is whether there may be changes that were not delivered.
@@ -381,7 +410,10 @@ impl<S: Source> Delivery<S> {
                 self.stored.replay_from(Some(position));
             }
             Action::SendOldest => self.stored.replay_from(None),
-            Action::DropDeadLetters => self.stored.dead.clear(),
+            Action::DropDeadLetters => {
+                self.stored.dead.clear();
+                self.resend.clear();
+            }
             Action::SendDeadLetters => {
                 self.stored.replay = random();
                 let letters = self.stored.dead.iter().filter(|letter| !letter.is_gap);
@@ -487,6 +519,16 @@ impl DeadLetter {
     fn with(&self, error: &dyn std::fmt::Display) -> Self {
         Self { at_ms: now_ms(), error: shortened(&error.to_string()), ..self.clone() }
     }
+}
+
+/// Runs a future; `Err` if it panics.
+async fn catch_panic<F: Future>(future: F) -> thread::Result<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        polled.map_or_else(|panic| Poll::Ready(Err(panic)), |poll| poll.map(Ok))
+    })
+    .await
 }
 
 /// Returns a random time between half of the pause and all of it.

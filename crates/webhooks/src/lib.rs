@@ -22,6 +22,7 @@ mod stored;
 mod target;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
@@ -240,6 +241,18 @@ pub enum ActionError {
     Stopped,
 }
 
+/// Reason why webhooks were not loaded.
+#[derive(Debug, Error)]
+pub enum LoadError<E: Display> {
+    /// They cannot be read. Nothing has changed.
+    #[error("{0:#}")]
+    Read(E),
+    /// The position of a webhook cannot be read or stored. The webhooks are replaced all the same; this one sends
+    /// nothing, and tries again.
+    #[error("the position of a webhook cannot be stored, which is tried again: {0}")]
+    Store(io::Error),
+}
+
 /// Action, and where its result is sent.
 pub(crate) type Request = (Action, oneshot::Sender<Result<(), ActionError>>);
 
@@ -249,9 +262,17 @@ pub struct Webhooks<S> {
     source: Arc<S>,
     options: Options,
     tls: Arc<ClientConfig>,
-    running: Arc<Mutex<BTreeMap<String, Running>>>,
-    /// Held while webhooks are started and stopped.
-    changing: tokio::sync::Mutex<()>,
+    state: Arc<Mutex<State>>,
+    /// Held while webhooks are read, started and stopped. True after the last stop.
+    changing: tokio::sync::Mutex<bool>,
+}
+
+/// Webhooks that operators see.
+#[derive(Default)]
+struct State {
+    running: BTreeMap<String, Running>,
+    /// Error of the last load.
+    load_error: Option<String>,
 }
 
 /// Webhook whose task runs.
@@ -267,22 +288,38 @@ impl<S: Source> Webhooks<S> {
     /// Creates a sender without webhooks. `folder` is for their positions, and created when it is needed.
     #[must_use]
     pub fn new(folder: PathBuf, source: S, tls: Arc<ClientConfig>, options: Options) -> Self {
-        let (source, running, changing) = (Arc::new(source), Arc::default(), Default::default());
-        Self { folder, source, options, tls, running, changing }
+        let (source, state, changing) = (Arc::new(source), Arc::default(), Default::default());
+        Self { folder, source, options, tls, state, changing }
     }
 
-    /// Replaces the webhooks. Those that stay the same are not interrupted; others continue after their stored
-    /// position. A new one begins with the next change.
+    /// Reads the webhooks, and replaces the present ones. Those that stay the same are not interrupted; others continue
+    /// after their stored position. A new one begins with the next change. Calls take turns, each from its read on, so
+    /// the webhooks that were read last stay. Must not be abandoned: webhooks could stay stopped.
     ///
     /// # Errors
-    /// If the position of a webhook cannot be read or stored. All webhooks are replaced all the same; this one sends
-    /// nothing, and tries again.
-    pub async fn set(&self, webhooks: Vec<Webhook>) -> io::Result<()> {
-        let _changing = self.changing.lock().await;
+    /// [`LoadError`]. It is shown in [`Webhooks::load_error`] and in the metrics until the next success.
+    pub async fn load<E: Display>(
+        &self,
+        read: impl Future<Output = Result<Vec<Webhook>, E>>,
+    ) -> Result<(), LoadError<E>> {
+        let is_stopped = self.changing.lock().await;
+        if *is_stopped {
+            return Ok(());
+        }
+        let loaded = match read.await {
+            Ok(webhooks) => self.replace(webhooks).await.map_err(LoadError::Store),
+            Err(error) => Err(LoadError::Read(error)),
+        };
+        self.state.lock().load_error = loaded.as_ref().err().map(ToString::to_string);
+        loaded
+    }
+
+    async fn replace(&self, webhooks: Vec<Webhook>) -> io::Result<()> {
         let stopped: Vec<Running> = {
-            let mut running = self.running.lock();
+            let mut state = self.state.lock();
             let is_kept = |webhook: &Webhook| webhooks.contains(webhook);
-            running
+            state
+                .running
                 .extract_if(.., |_, running| !is_kept(&running.webhook))
                 .map(|(_, r)| r)
                 .collect()
@@ -290,9 +327,9 @@ impl<S: Source> Webhooks<S> {
         stop(stopped).await;
         let mut result = Ok(());
         for webhook in webhooks {
-            if !self.running.lock().contains_key(&webhook.name) {
+            if !self.state.lock().running.contains_key(&webhook.name) {
                 let (running, opened) = self.start(webhook).await;
-                self.running.lock().insert(running.webhook.name.clone(), running);
+                self.state.lock().running.insert(running.webhook.name.clone(), running);
                 result = result.and(opened);
             }
         }
@@ -319,8 +356,14 @@ impl<S: Source> Webhooks<S> {
     /// Returns the state of every webhook.
     #[must_use]
     pub fn status(&self) -> Vec<(Arc<Webhook>, Status)> {
-        let running = self.running.lock();
+        let running = &self.state.lock().running;
         running.values().map(|r| (Arc::clone(&r.webhook), r.shared.status())).collect()
+    }
+
+    /// Returns the error of the last [`Webhooks::load`], if it failed.
+    #[must_use]
+    pub fn load_error(&self) -> Option<String> {
+        self.state.lock().load_error.clone()
     }
 
     /// Executes an action of a webhook. A request to the receiver that is on its way is repeated later.
@@ -328,7 +371,7 @@ impl<S: Source> Webhooks<S> {
     /// # Errors
     /// [`ActionError`]; nothing is changed, except after [`ActionError::Store`].
     pub async fn act(&self, name: &str, action: Action) -> Result<(), ActionError> {
-        let requests = self.running.lock().get(name).map(|running| running.requests.clone());
+        let requests = self.state.lock().running.get(name).map(|running| running.requests.clone());
         let requests = requests.ok_or(ActionError::Unknown)?;
         let (answer, answered) = oneshot::channel();
         let sent = requests.send((action, answer)).await;
@@ -339,13 +382,14 @@ impl<S: Source> Webhooks<S> {
     /// Returns the metrics of all webhooks.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        Metrics::new(Arc::clone(&self.running))
+        Metrics::new(Arc::clone(&self.state))
     }
 
-    /// Stops all webhooks, and stores their positions.
+    /// Stops all webhooks, and stores their positions. No others are started afterwards.
     pub async fn stop(&self) {
-        let _changing = self.changing.lock().await;
-        let running = std::mem::take(&mut *self.running.lock());
+        let mut is_stopped = self.changing.lock().await;
+        *is_stopped = true;
+        let running = std::mem::take(&mut self.state.lock().running);
         stop(running.into_values().collect()).await;
     }
 }

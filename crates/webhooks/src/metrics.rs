@@ -1,6 +1,5 @@
 //! Metrics of webhooks.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,14 +10,14 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::{Running, Status, now_ms};
+use crate::{State, Status, now_ms};
 
-/// Metrics of all webhooks, each with the label `webhook`.
-pub struct Metrics(Arc<Mutex<BTreeMap<String, Running>>>);
+/// Metrics of all webhooks, each with the label `webhook`, and whether the webhooks were loaded.
+pub struct Metrics(Arc<Mutex<State>>);
 
 impl Metrics {
-    pub(crate) fn new(running: Arc<Mutex<BTreeMap<String, Running>>>) -> Self {
-        Self(running)
+    pub(crate) fn new(state: Arc<Mutex<State>>) -> Self {
+        Self(state)
     }
 }
 
@@ -38,16 +37,25 @@ impl Status {
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let of = |(name, running): (&String, &Running)| (name.clone(), running.shared.status());
-        let all: Vec<(String, Status)> = self.0.lock().iter().map(of).collect();
+        let (all, is_failed): (Vec<(String, Status)>, bool) = {
+            let State { running, load_error } = &*self.0.lock();
+            let all = running.iter().map(|(name, running)| (name.clone(), running.shared.status()));
+            (all.collect(), load_error.is_some())
+        };
+        let help = "Whether the stored webhooks could not be loaded";
+        let failed = ConstGauge::new(u64::from(is_failed));
+        let kind = MetricType::Gauge;
+        failed.encode(encoder.encode_descriptor("roost_webhooks_failed", help, None, kind)?)?;
         if all.is_empty() {
             return Ok(());
         }
         let changes: fn(&Status) -> u64 = |status| status.changes;
         let failed: fn(&Status) -> u64 = |status| status.failed;
+        let panics: fn(&Status) -> u64 = |status| status.panics;
         for (name, help, value) in [
             ("roost_webhook_changes", "Changes that receivers of webhooks accepted", changes),
             ("roost_webhook_failures", "Failed requests of webhooks", failed),
+            ("roost_webhook_panics", "Errors in roost that interrupted a webhook", panics),
         ] {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for (webhook, status) in &all {

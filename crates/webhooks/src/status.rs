@@ -24,6 +24,8 @@ pub struct Status {
     pub accepted: u64,
     /// Number of failed requests since the start.
     pub failed: u64,
+    /// Number of panics since the start.
+    pub panics: u64,
 }
 
 /// State that a task shares with operators.

@@ -33,6 +33,8 @@ impl Target {
     /// If it has another form.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let uri: Uri = text.parse().map_err(|_| TargetError)?;
+        // Its text has a path, also if `text` has a query without one.
+        let uri: Uri = uri.to_string().parse().map_err(|_| TargetError)?;
         let is_https = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
             Some(scheme) if *scheme == Scheme::HTTP => false,
@@ -110,6 +112,7 @@ mod tests {
         for (text, expect) in [
             ("https://a.example", Some(("a.example", 443, "/"))),
             ("https://a.example/in?x=1", Some(("a.example", 443, "/in?x=1"))),
+            ("https://a.example?x=1", Some(("a.example", 443, "/?x=1"))),
             ("http://127.0.0.1:8080/", Some(("127.0.0.1", 8_080, "/"))),
             ("https://[::1]/x", Some(("::1", 443, "/x"))),
             ("https://[::1]:9/x", Some(("::1", 9, "/x"))),

@@ -117,7 +117,9 @@ impl Action {
                 })?;
                 WebhookRequest::Reload
             }
-            Action::List => WebhookRequest::List { stopped: stopped(&file::load(data)?) },
+            Action::List => {
+                WebhookRequest::List { stopped: file::load(data).map(|stored| stopped(&stored)) }
+            }
             Action::Test { name } => {
                 let webhooks = file::load(data)?;
                 let webhook = webhooks.iter().find(|webhook| webhook.name == name);

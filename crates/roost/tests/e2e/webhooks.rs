@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -20,18 +21,16 @@ use crate::support::PATIENCE;
 use crate::support::http::number;
 use crate::support::process::{Ended, Process, Server, roost, run, serve};
 
-/// Variables of the receiver's process: its file and its port.
+/// Variable of the receiver's process: its file.
 const LEDGER: &str = "TEST_LEDGER";
-const PORT: &str = "TEST_PORT";
 
 /// A receiver that appends the body of each request to a file, syncs it, and then accepts the request. It answers
-/// `/refuse` with 422.
+/// `/refuse` with 422. Its standard input is the listening socket, so that the port stays taken when it is killed.
 #[test]
 #[ignore = "runs as the process of a receiver, which other tests kill"]
 fn receiver_that_is_killed() {
     let ledger = OpenOptions::new().create(true).append(true).open(std::env::var(LEDGER).unwrap());
-    let port = std::env::var(PORT).unwrap();
-    let listener = TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    let listener = TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     println!("\nreceives on {}", listener.local_addr().unwrap().port());
     let ledger = ledger.unwrap();
     for stream in listener.incoming() {
@@ -77,13 +76,20 @@ fn receive(stream: TcpStream, mut ledger: File) {
     }
 }
 
-/// Starts a receiver; returns its port.
-fn receiver(ledger: &Path, port: u16) -> (Process, u16) {
+fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+/// Starts a receiver on a socket.
+fn receiver(ledger: &Path, listener: &TcpListener) -> Process {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "webhooks::receiver_that_is_killed", "--ignored", "--nocapture"]);
-    let process = Process::start(command.env(LEDGER, ledger).env(PORT, port.to_string()));
-    let port = process.said("receives on ").unwrap().parse().unwrap();
-    (process, port)
+    command.stdin(OwnedFd::from(listener.try_clone().unwrap()));
+    let process = Process::start(command.env(LEDGER, ledger));
+    process.said("receives on ").unwrap();
+    process
 }
 
 /// Changes of all complete requests in a file, in the order of arrival.
@@ -119,10 +125,11 @@ fn a_receiver_gets_every_acknowledged_change_in_order_although_it_and_the_server
     let mut rng = StdRng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let (data, ledger) = (folder.path().join("data"), folder.path().join("ledger"));
-    let (mut receiving, port) = receiver(&ledger, 0);
+    let (listener, url) = listener();
+    let mut receiving = receiver(&ledger, &listener);
     let mut writers = Writer::all();
     let mut server = Server::start(&mut command(&data, 0));
-    done(&data, &["add", "ledger", &format!("http://127.0.0.1:{port}/in"), "--allow-private"]);
+    done(&data, &["add", "ledger", &format!("{url}/in"), "--allow-private"]);
     for user in 0..WRITERS {
         server.client().register(&format!("user{user}"));
     }
@@ -136,7 +143,7 @@ fn a_receiver_gets_every_acknowledged_change_in_order_although_it_and_the_server
                 scope.spawn(move || writer.work(client, load));
             }
             receiving.ended();
-            receiver(&ledger, port).0
+            receiver(&ledger, &listener)
         });
         server.process.ended();
         if rng.random_bool(0.5) {
@@ -214,8 +221,9 @@ fn idle(data: &Path, names: &[&str]) -> String {
 fn commands_add_test_list_replay_and_remove_webhooks_of_a_running_server() {
     let folder = tempfile::tempdir().unwrap();
     let (data, ledger) = (folder.path().join("data"), folder.path().join("ledger"));
-    let (receiving, port) = receiver(&ledger, 0);
-    let url = format!("http://127.0.0.1:{port}/in");
+    let (listener, base) = listener();
+    let receiving = receiver(&ledger, &listener);
+    let url = format!("{base}/in");
 
     // Webhooks need the change feed.
     let server = Server::open(&data, &[]);
@@ -231,7 +239,7 @@ fn commands_add_test_list_replay_and_remove_webhooks_of_a_running_server() {
     done(&data, &["add", "all", &url, "--allow-private"]);
     let kinds = ["--kind", "user_edited,post_published", "--ids-only"];
     done(&data, &[&["add", "some", &url, "--allow-private"][..], &kinds].concat());
-    done(&data, &["add", "refused", &format!("http://127.0.0.1:{port}/refuse"), "--allow-private"]);
+    done(&data, &["add", "refused", &format!("{base}/refuse"), "--allow-private"]);
     refused(&data, &["add", "all", &url, "--allow-private"], "already");
     assert!(done(&data, &["test", "all"]).contains("the receiver answered 200"));
     refused(&data, &["test", "refused"], "the receiver answered 422");
@@ -303,9 +311,24 @@ fn nothing_but_its_file_has_the_secret_of_a_webhook_and_a_wrong_file_ends_no_sta
     assert!(done(&data, &["list"]).contains("stopped"));
 
     // A wrong file is reported, and the server starts.
-    std::fs::write(data.join("webhooks.json"), "nonsense").unwrap();
+    let file = data.join("webhooks.json");
+    let right = std::fs::read(&file).unwrap();
+    std::fs::write(&file, "nonsense").unwrap();
     let server = Server::open(&data, &["--changes-max", "8MiB"]);
     server.process.logged("cannot read the webhooks").unwrap();
+    let is_loaded = |is_loaded: bool| {
+        shows(&server, &format!("roost_webhooks_failed {}", u8::from(!is_loaded)));
+        let list = done(&data, &["list"]);
+        assert_eq!(list.contains("cannot read the webhooks"), !is_loaded, "{list}");
+        list
+    };
+    assert!(!is_loaded(false).contains("/hidden"));
+    // A wrong file in a running server leaves the webhooks that it has.
+    for (text, loads) in [(&right[..], true), (b"nonsense", false), (&right, true)] {
+        std::fs::write(&file, text).unwrap();
+        server.process.signal(Signal::HUP);
+        assert!(is_loaded(loads).contains("/hidden"));
+    }
     server.stop();
 }
 

@@ -48,6 +48,10 @@ fn sender(folder: &Path, source: &Memory, options: Options) -> Webhooks<Memory> 
     Webhooks::new(folder.join("webhooks"), source.clone(), tls, options)
 }
 
+async fn set(webhooks: &Webhooks<Memory>, all: Vec<Webhook>) {
+    webhooks.load(async { Ok::<_, String>(all) }).await.unwrap();
+}
+
 fn status(webhooks: &Webhooks<Memory>) -> Status {
     webhooks.status().remove(0).1
 }

@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::PATIENCE;
+
+/// Maximum number of connections that wait for the receiver.
+const BACKLOG: u32 = 16;
 
 /// Answer to a request.
 #[derive(Clone, Debug)]
@@ -59,23 +61,34 @@ impl Request {
 
 type Decide = dyn FnMut(&Request) -> Answer + Send;
 
-/// Receiver. Dropping it closes its socket and all connections.
+/// Receiver. It works until the end of the test.
 pub(crate) struct Receiver {
     pub(crate) url: String,
     pub(crate) connections: Arc<AtomicUsize>,
     decide: Arc<Mutex<Box<Decide>>>,
     requests: mpsc::UnboundedReceiver<Request>,
-    task: JoinHandle<()>,
+}
+
+/// Binds a socket that refuses connections until a receiver listens on it. No other test gets its port.
+pub(crate) fn bound() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
 }
 
 impl Receiver {
     /// Starts a receiver that accepts everything.
     pub(crate) async fn start() -> Self {
-        Self::start_with("127.0.0.1:0", None).await
+        Self::start_with(None).await
     }
 
-    pub(crate) async fn start_with(address: &str, tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
+    pub(crate) async fn start_with(tls: Option<TlsAcceptor>) -> Self {
+        Self::start_on(bound(), tls)
+    }
+
+    /// Starts a receiver on a socket from [`bound`].
+    pub(crate) fn start_on(socket: TcpSocket, tls: Option<TlsAcceptor>) -> Self {
+        let listener = socket.listen(BACKLOG).unwrap();
         let scheme = if tls.is_some() { "https://localhost" } else { "http://127.0.0.1" };
         let url = format!("{scheme}:{}/in?x=1", listener.local_addr().unwrap().port());
         let (sender, requests) = mpsc::unbounded_channel();
@@ -83,7 +96,7 @@ impl Receiver {
             Arc::new(Mutex::new(Box::new(|_| Answer::status(200))));
         let connections = Arc::new(AtomicUsize::new(0));
         let (decides, counted) = (Arc::clone(&decide), Arc::clone(&connections));
-        let task = tokio::spawn(async move {
+        tokio::spawn(async move {
             let mut open = tokio::task::JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
@@ -101,7 +114,7 @@ impl Receiver {
                 });
             }
         });
-        Self { url, connections, decide, requests, task }
+        Self { url, connections, decide, requests }
     }
 
     /// Sets the rule for the following answers.
@@ -135,14 +148,6 @@ impl Receiver {
     /// Number of requests that arrived and were not taken.
     pub(crate) fn waiting(&self) -> usize {
         self.requests.len()
-    }
-
-    /// Closes the socket and all connections; returns the address.
-    pub(crate) async fn close(self) -> String {
-        let address = self.url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
-        self.task.abort();
-        drop(self.task.await);
-        address
     }
 }
 

@@ -14,6 +14,9 @@ struct Kept {
     first: u64,
     last: u64,
     is_off: bool,
+    is_panicking: bool,
+    /// Number of reads so far.
+    reads: u64,
     /// Changes that cannot be read: those after the first number, up to the second.
     hole: Option<(u64, u64)>,
     /// Time of change 0 in milliseconds since 1970.
@@ -27,6 +30,8 @@ impl Memory {
             first: 1,
             last,
             is_off: false,
+            is_panicking: false,
+            reads: 0,
             hole: None,
             begin_ms: 0,
         })))
@@ -52,6 +57,16 @@ impl Memory {
         self.0.send_modify(|kept| kept.begin_ms += 1_000);
     }
 
+    /// Makes reads panic, or not.
+    pub(crate) fn set_panicking(&self, is_panicking: bool) {
+        self.0.send_modify(|kept| kept.is_panicking = is_panicking);
+    }
+
+    /// Number of reads so far.
+    pub(crate) fn reads(&self) -> u64 {
+        self.0.borrow().reads
+    }
+
     /// Makes reads fail, or not.
     pub(crate) fn set_off(&self, is_off: bool) {
         self.0.send_modify(|kept| kept.is_off = is_off);
@@ -64,7 +79,12 @@ fn number(position: &str) -> u64 {
 
 impl Source for Memory {
     async fn read(&self, after: Option<&str>, wanted: &Wanted) -> Result<Page, ReadError> {
-        let Kept { first, last, is_off, hole, begin_ms } = *self.0.borrow();
+        self.0.send_if_modified(|kept| {
+            kept.reads += 1;
+            false
+        });
+        let Kept { first, last, is_off, is_panicking, hole, begin_ms, .. } = *self.0.borrow();
+        assert!(!is_panicking, "a test makes reads panic");
         if is_off {
             return Err(ReadError::Unavailable("the source is off".to_owned()));
         }

@@ -10,7 +10,7 @@ use webhooks::{SendError, Webhooks, ping, tls_with};
 
 use crate::receiver::{Answer, Receiver};
 use crate::source::Memory;
-use crate::{options, webhook};
+use crate::{options, set, webhook};
 
 fn certified(name: &str) -> (TlsAcceptor, CertificateDer<'static>) {
     let key = KeyPair::generate().unwrap();
@@ -38,10 +38,10 @@ async fn a_receiver_needs_a_certificate_for_its_name_by_a_known_authority() {
     let (known, unknown) = (tls_with(roots), tls_with(RootCertStore::empty()));
 
     let (folder, source) = (tempfile::tempdir().unwrap(), Memory::new(0));
-    let mut receiver = Receiver::start_with("127.0.0.1:0", Some(acceptor)).await;
+    let mut receiver = Receiver::start_with(Some(acceptor)).await;
     let webhooks =
         Webhooks::new(folder.path().join("x"), source.clone(), Arc::clone(&known), options());
-    webhooks.set(vec![webhook(&receiver.url)]).await.unwrap();
+    set(&webhooks, vec![webhook(&receiver.url)]).await;
     source.add(2);
     assert_eq!(receiver.until(2).await.concat(), [1, 2]);
 
@@ -54,7 +54,7 @@ async fn a_receiver_needs_a_certificate_for_its_name_by_a_known_authority() {
     receiver.answer([Answer::status(401)]);
     let refused = ping(&webhook(&receiver.url), Arc::clone(&known)).await.unwrap_err();
     assert_eq!(refused.to_string(), "the receiver answered 401");
-    let wrong = Receiver::start_with("127.0.0.1:0", Some(other_acceptor)).await;
+    let wrong = Receiver::start_with(Some(other_acceptor)).await;
     let refused = ping(&webhook(&wrong.url), known).await.unwrap_err();
     assert!(matches!(refused, SendError::Connect(_)), "{refused}");
 }
