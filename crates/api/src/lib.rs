@@ -71,7 +71,6 @@ use prometheus_client::registry::Registry;
 
 pub use cors::{BadOrigins, Origins};
 pub use feed::Lifetime;
-pub use rank::{Feeds, FeedsError};
 pub use serve::serve;
 
 /// Default of [`ApiOptions::max_lag`].
@@ -92,8 +91,6 @@ pub struct ApiOptions {
     pub request_memory: usize,
     /// Default lifetime of a story.
     pub story_life: Lifetime,
-    /// Ranked feeds.
-    pub feeds: Feeds,
     /// Host and port of the server's URL. In a text, `@name@domain` mentions the user `name` of this server.
     pub domain: String,
     /// Files at `/` and `/assets/`, if any.
@@ -131,7 +128,6 @@ impl ApiOptions {
             reads: BlockingReads::new(64),
             request_memory: 256 << 20,
             story_life,
-            feeds: Feeds::default(),
             domain: String::new(),
             pages: None,
             beside: None,

@@ -9,7 +9,6 @@ use edge::{Access, BlockingReads, RequestMemory, Sessions, Share, Shares};
 use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
-use rank::Feeds;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::ApiOptions;
@@ -32,8 +31,6 @@ pub(crate) struct AppState {
     pub(crate) sessions: Option<Arc<dyn Sessions>>,
     /// Default lifetime of a story.
     pub(crate) story_life: Lifetime,
-    /// Ranked feeds.
-    pub(crate) feeds: Arc<Feeds>,
     /// Host and port of the server's URL.
     pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
@@ -84,7 +81,6 @@ impl AppState {
             access: options.access,
             max_lag: options.max_lag,
             story_life: options.story_life,
-            feeds: options.feeds.into(),
             domain: options.domain.into(),
             reads: options.reads,
             unsent: Unsent::new(&memory),

@@ -77,6 +77,7 @@ pub use pictures::files::FileError;
 pub use pictures::uploads::{UPLOAD_MEMORY, Upload, UploadError};
 pub use pictures::{picture_file, picture_path};
 pub use progress::OpenProgress;
+pub use rank::{Feeds, FeedsError};
 pub use recovery::cluster_dir::{init_cluster, leave_cluster, mark_member};
 pub use recovery::repair::{RepairError, Repaired, repair};
 pub use recovery::restore::{RestoreOptions, Restored, restore};

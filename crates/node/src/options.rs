@@ -1,8 +1,10 @@
 //! Options of a node.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rank::Feeds;
 use store::StoreOptions;
 
 use crate::clock::Clock;
@@ -84,6 +86,8 @@ pub struct NodeOptions {
     /// Maximum size of the change feed's files, in bytes; 0 disables the change feed. The files may exceed it by one
     /// segment of 1 MiB and the longest group.
     pub changes_max: u64,
+    /// Built-in definitions of ranked feeds, and those of a file.
+    pub feeds: Arc<Feeds>,
     /// Rate in bytes per second at which the scrub compares files with their checksums; 0 disables it.
     pub scrub_rate: u64,
     /// Source of the time.
@@ -120,6 +124,7 @@ impl NodeOptions {
             converter: None,
             archive: None,
             changes_max: 0,
+            feeds: Arc::default(),
             scrub_rate: MIB as u64,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),

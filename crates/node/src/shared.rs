@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use feed::{Command, Facts, Handle, PostId, Reply, Request, UserId};
 use kv::{BucketId, BucketName};
 use parking_lot::RwLock;
+use rank::Feeds;
 use smallvec::{SmallVec, smallvec};
 use store::Store;
 use tokio::sync::oneshot;
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     /// Lock that the writer holds while it applies operations on keys, and readers of several keys hold.
     pub(crate) snapshot_lock: RwLock<()>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Built-in definitions of ranked feeds, and those of a file.
+    pub(crate) feeds: Arc<Feeds>,
     /// Highest stamp whose effects the views have.
     pub(crate) visible_up_to: AtomicU64,
     /// Position up to which all groups are visible to reads, and the waiters for later positions.

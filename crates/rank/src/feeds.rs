@@ -59,24 +59,33 @@ impl Source {
     ];
 }
 
-/// Definition of a feed.
+/// Definition of a ranked feed; docs/feeds.md describes the fields.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = FeedDefinition))]
 #[serde(deny_unknown_fields)]
 pub struct Feed {
-    /// Maximum number of candidates of each source.
+    /// Maximum number of candidates of each source, by the name of the source.
     #[serde(deserialize_with = "quotas")]
+    #[cfg_attr(feature = "schema", schema(value_type = BTreeMap<String, usize>))]
+    #[cfg_attr(feature = "schema", schema(example = json!({"following": 100, "popular": 50})))]
     sources: BTreeMap<Source, usize>,
-    /// Score of a candidate; higher is better.
+    /// Expression; posts with a higher value come first.
     #[serde(deserialize_with = "score", serialize_with = "text")]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[cfg_attr(
+        feature = "schema",
+        schema(example = "(1 + followed) * log(2 + likes) * decay(age, 12h)")
+    )]
     pub(crate) score: Expression,
     /// Maximum number of posts by one author; 0 for no limit.
     #[serde(default)]
     pub(crate) per_author_max: usize,
-    /// Share of the places that go to posts of new authors, whatever their score.
+    /// Share of the places that go to posts of new authors, whatever their score: 0 to 0.5.
     #[serde(default, deserialize_with = "share")]
     pub(crate) explore: f64,
     /// Whether reasons name the followed users who favourited or boosted a post.
     #[serde(default = "yes")]
+    #[cfg_attr(feature = "schema", schema(default = true))]
     names_users: bool,
 }
 
@@ -117,10 +126,16 @@ impl Feed {
     /// # Errors
     /// [`FeedsError::Json`]
     pub fn parse_json(text: &str) -> Result<Self, FeedsError> {
-        // By way of a value, because its errors name no line and column: a request has only one line.
-        let value: Result<serde_json::Value, _> = serde_json::from_str(text);
-        let feed = value.and_then(serde_json::from_value);
-        feed.map_err(|error| FeedsError::Json(error.to_string()))
+        let value = serde_json::from_str(text);
+        Self::parse_value(value.map_err(|error| FeedsError::Json(error.to_string()))?)
+    }
+
+    /// Parses a definition in JSON. Its errors name no line and column: a request has only one line.
+    ///
+    /// # Errors
+    /// [`FeedsError::Json`]
+    pub fn parse_value(value: serde_json::Value) -> Result<Self, FeedsError> {
+        serde_json::from_value(value).map_err(|error| FeedsError::Json(error.to_string()))
     }
 
     /// Definition in JSON, with all fields, as [`Feed::parse_json`] reads it.

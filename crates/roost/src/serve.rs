@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::{ApiOptions, Feeds, Origins};
+use api::{ApiOptions, Origins};
 use clap::{ArgMatches, Args};
 use edge::{Access, BlockingReads, HANDSHAKES_MAX, KeyHash, Listener};
 use jetlog::JetLogOptions;
 use jiff::Timestamp;
 use mastodon::{About, MastodonOptions};
-use node::{Node, NodeOptions};
+use node::{Feeds, Node, NodeOptions};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use redis::{RedisMetrics, RedisOptions};
@@ -107,6 +107,7 @@ impl Serve {
         let mut listener = Listener::new(listener, https.as_ref().map(Https::tls));
         let mut options = settings.node_options(&memory);
         options.accept_clock = self.accept_clock;
+        options.feeds = feeds.into();
         let node = tokio::select! {
             node = open_node(options.clone(), log) => node?,
             never = starting::answer(&mut listener, redis.as_ref(), &options.progress) => match never {},
@@ -116,7 +117,6 @@ impl Serve {
         let keys = if open { None } else { Some(Arc::new(ServerKeys::open(&options.data, key)?)) };
         let access = keys.as_ref().map_or(Access::Open, |keys| Access::Keys(keys.set()));
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
-        api.feeds = feeds;
         let webhooks = webhooks_of(&node, &options, &mut api).await?;
         let reload = Arc::new(Reload { keys, webhooks, certificate: Arc::default(), config });
         let (stopping, mut stopped) = watch::channel(false);

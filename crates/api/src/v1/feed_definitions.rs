@@ -1,6 +1,7 @@
 //! Definitions of ranked feeds: those that applications store, and all others to read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
@@ -10,9 +11,10 @@ use edge::Scope;
 use feed::Command;
 use feed::feeds::{FeedDefinition, FeedName};
 use node::Node;
-use rank::{Feed, Feeds};
+use rank::Feed;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::ApiError;
 use crate::idempotency::NoKey;
@@ -69,30 +71,21 @@ impl Reads for OneFeed {
     }
 }
 
-/// Definition of a ranked feed; docs/feeds.md describes the fields.
-#[derive(Deserialize, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Definition {
-    /// Maximum number of candidates of each source, by the name of the source.
-    #[schema(example = json!({"following": 100, "popular": 50}))]
-    sources: BTreeMap<String, usize>,
-    /// Expression; posts with a higher value come first.
-    #[schema(example = "(1 + followed) * log(2 + likes) * decay(age, 12h)")]
-    score: String,
-    /// Maximum number of posts by one author; 0 for no limit.
-    #[serde(default)]
-    per_author_max: usize,
-    /// Share of the places for new authors, 0 to 0.5.
-    #[serde(default)]
-    explore: f64,
-    /// Whether reasons name users.
-    #[serde(default = "yes")]
-    #[schema(default = true)]
-    names_users: bool,
+/// Definition of a ranked feed that is not yet checked, so that its errors have a code of their own.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct NewDefinition(serde_json::Value);
+
+impl PartialSchema for NewDefinition {
+    fn schema() -> RefOr<Schema> {
+        Feed::schema()
+    }
 }
 
-fn yes() -> bool {
-    true
+impl ToSchema for NewDefinition {
+    fn name() -> Cow<'static, str> {
+        Feed::name()
+    }
 }
 
 /// A ranked feed.
@@ -104,40 +97,31 @@ pub(crate) struct FeedView {
     #[schema(example = "built_in")]
     source: &'static str,
     /// Null if another release has stored the definition, and this one cannot read it.
-    definition: Option<Definition>,
-}
-
-/// Returns the feed with this name: of the server's file, else a stored one that can be read, else a built-in one. May
-/// block.
-pub(crate) fn resolved(node: &Node, feeds: &Feeds, name: &str) -> Result<Arc<Feed>, ApiError> {
-    let stored = || node.stored_feed(&FeedName::parse(name).ok()?);
-    let found = feeds.of_file(name).cloned().or_else(stored);
-    found.or_else(|| feeds.named(name).cloned()).ok_or_else(ApiError::feed_not_found)
+    #[schema(value_type = Option<Feed>)]
+    definition: Option<Arc<Feed>>,
 }
 
 impl FeedView {
     /// Reads a feed. May block.
-    fn read(node: &Node, feeds: &Feeds, name: &FeedName) -> Result<Self, ApiError> {
+    fn read(node: &Node, name: &FeedName) -> Result<Self, ApiError> {
         let source = match () {
-            () if feeds.of_file(name.as_str()).is_some() => "file",
+            () if node.feeds().of_file(name.as_str()).is_some() => "file",
             () if node.facts().stored_feed(name).is_some() => "stored",
             () => "built_in",
         };
-        let feed = match source {
+        let definition = match source {
             "stored" => node.stored_feed(name),
-            _ => Some(resolved(node, feeds, name.as_str())?),
+            _ => Some(node.feed(name.as_str()).ok_or_else(ApiError::feed_not_found)?),
         };
-        let definition = feed.and_then(|feed| serde_json::from_str(&feed.to_json()).ok());
         Ok(Self { name: name.as_str().to_owned(), source, definition })
     }
 }
 
 pub(crate) async fn list(State(state): State<Arc<AppState>>) -> Result<Response, ApiError> {
-    let feeds = Arc::clone(&state.feeds);
     let read = move |node: &Node| {
-        let names = feeds.names().filter_map(|name| FeedName::parse(name).ok());
+        let names = node.feeds().names().filter_map(|name| FeedName::parse(name).ok());
         let names: BTreeSet<_> = names.chain(node.facts().stored_feeds()).collect();
-        opened_with(names.iter().filter_map(|name| FeedView::read(node, &feeds, name).ok()))
+        opened_with(names.iter().filter_map(|name| FeedView::read(node, name).ok()))
     };
     Ok(answer(state.read(read).await?, None))
 }
@@ -146,21 +130,19 @@ pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OneFeed(name): OneFeed,
 ) -> Result<Response, ApiError> {
-    let feeds = Arc::clone(&state.feeds);
-    let read = state.read(move |node| FeedView::read(node, &feeds, &name));
+    let read = state.read(move |node| FeedView::read(node, &name));
     Ok(json(to_json(&read.await??)))
 }
 
 pub(crate) async fn put(
     State(state): State<Arc<AppState>>,
     OneFeed(name): OneFeed,
-    WithoutKey(Input { body, .. }): WithoutKey<Definition>,
+    WithoutKey(Input { body, .. }): WithoutKey<NewDefinition>,
 ) -> Result<Response, ApiError> {
-    if state.feeds.of_file(name.as_str()).is_some() {
+    if state.node.feeds().of_file(name.as_str()).is_some() {
         return Err(ApiError::feed_in_file());
     }
-    let text = String::from_utf8(to_json(&body)).unwrap_or_default();
-    let feed = Feed::parse_json(&text).map_err(|error| ApiError::bad_feed(error.to_string()))?;
+    let feed = Feed::parse_value(body.0).map_err(|error| ApiError::bad_feed(error.to_string()))?;
     let definition = Some(FeedDefinition::parse(&feed.to_json())?);
     state.carry_out(Command::SetFeed { name, definition }, None).await
 }

@@ -23,7 +23,6 @@ use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::Own;
 use crate::state::AppState;
-use crate::v1::feed_definitions::resolved;
 use crate::v1::follows::UserSummary;
 use crate::v1::posts::PostView;
 
@@ -230,9 +229,8 @@ pub(crate) async fn rank_posts(
 ) -> Result<Response, ApiError> {
     let GivenPosts { feed: name, posts } = body;
     let posts = post_ids(&posts, GIVEN_MAX)?;
-    let feeds = Arc::clone(&state.feeds);
     let read = move |node: &Node| {
-        let feed = resolved(node, &feeds, &name)?;
+        let feed = node.feed(&name).ok_or_else(ApiError::feed_not_found)?;
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let ranked = node.rank_posts(user, (&name, &feed), &posts).into_iter();
         let scored = ranked.map(|RankedPost { post, reasons, explained }| {
@@ -269,9 +267,8 @@ pub(crate) async fn ranked(
     UserAnd(user, FeedName(name)): UserAnd<FeedName>,
     Asked(page): Asked,
 ) -> Result<Response, ApiError> {
-    let feeds = Arc::clone(&state.feeds);
     let read = move |node: &Node| {
-        let feed = resolved(node, &feeds, &name)?;
+        let feed = node.feed(&name).ok_or_else(ApiError::feed_not_found)?;
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let (posts, next) =
             node.ranked(user, (&name, &feed), &page).ok_or_else(ApiError::ranking_expired)?;

@@ -369,8 +369,8 @@ fn given_posts_are_ranked_as_the_feed_would_and_none_that_it_may_not_show() {
 #[test]
 fn a_stored_feed_replaces_a_built_in_one_until_it_is_deleted() {
     let file = "[feeds.fixed]\nsources = { popular = 9 }\nscore = \"1\"";
-    let feeds = api::Feeds::parse(file).unwrap();
-    let server = TestServer::start(edge::Access::Open, |_, options| options.feeds = feeds);
+    let feeds = node::Feeds::parse(file).unwrap();
+    let server = TestServer::start(edge::Access::Open, |options, _| options.feeds = feeds.into());
     server.register(&["ada", "bob", "cyd"]);
     publish(&server, "bob", &json!({"text": "post 0"}));
     let liked = publish(&server, "bob", &json!({"text": "post 1"}));
@@ -415,8 +415,8 @@ fn a_stored_feed_replaces_a_built_in_one_until_it_is_deleted() {
         ("x", json!({"sources": {}, "score": "1"}), 422, "bad_feed"),
         ("x", json!({"sources": {"friends": 5}, "score": "1"}), 422, "bad_feed"),
         ("x", definition(&format!("1{}", "\n".repeat(1_000))), 422, "feed_too_long"),
-        ("x", json!({"score": "1"}), 400, "bad_json"),
-        ("x", json!({"sources": {"popular": 1}, "score": "1", "more": 1}), 400, "bad_json"),
+        ("x", json!({"score": "1"}), 422, "bad_feed"),
+        ("x", json!({"sources": {"popular": 1}, "score": "1", "more": 1}), 422, "bad_feed"),
     ] {
         set(name, &feed).assert_error(status, code, &feed.to_string());
     }
@@ -434,8 +434,8 @@ fn a_stored_feed_replaces_a_built_in_one_until_it_is_deleted() {
 fn an_explained_ranking_has_the_features_and_the_score_that_follows_from_them() {
     let file = "[feeds.mine]\nsources = { following = 9, liked-by-followed = 9 }\n\
                 score = \"10 * likes + liked_by_followed + followed\"\nnames_users = false";
-    let feeds = api::Feeds::parse(file).unwrap();
-    let server = TestServer::start(edge::Access::Open, |_, options| options.feeds = feeds);
+    let feeds = node::Feeds::parse(file).unwrap();
+    let server = TestServer::start(edge::Access::Open, |options, _| options.feeds = feeds.into());
     server.register(&["ada", "bob", "dan"]);
     server.follow("ada", "bob");
     publish(&server, "bob", &json!({"text": "by Bob"}));

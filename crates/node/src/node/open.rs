@@ -143,6 +143,7 @@ impl Parts {
             store: rows.store(),
             snapshot_lock: RwLock::new(()),
             metrics: Arc::clone(&metrics),
+            feeds: Arc::clone(&options.feeds),
             visible_up_to: AtomicU64::new(rows.totals().last_stamp.map_or(0, |stamp| stamp.0)),
             positions: Positions::new(log.delivered()),
             log_bytes: AtomicU64::new(log.size()),

@@ -11,9 +11,9 @@
 //! Whether the viewer follows the author, whether the post is still in the home timeline, and the users and hashtags of
 //! a reason are checked when the page is read; the other reasons are as of the ranking.
 
+mod definitions;
 mod feedback;
 mod reasons;
-mod stored;
 #[cfg(test)]
 mod tests;
 

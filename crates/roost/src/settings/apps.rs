@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context as _, ensure};
-use api::Feeds;
 use edge::BlockingReads;
 use feed::accounts::Email;
 use feed::{Handle, Language};
 use mastodon::{About, MastodonOptions, PICTURE_BYTES_MAX, Picture, Rates, Registrations};
+use node::Feeds;
 use serde::Deserialize;
 
 use super::sources::syntax;

@@ -45,7 +45,7 @@ impl Simulate {
     pub(super) async fn evaluate(&self) -> anyhow::Result<()> {
         let (text, feeds) = match &self.feeds {
             Some(file) => feeds_of(file, PAUSE_TOML)?,
-            None => (PAUSE_TOML.to_owned(), api::Feeds::parse(PAUSE_TOML)?),
+            None => (PAUSE_TOML.to_owned(), node::Feeds::parse(PAUSE_TOML)?),
         };
         let names = feeds.names().filter(|name| *name != PAUSE).map(str::to_owned);
         let names: Vec<String> = names.collect();
