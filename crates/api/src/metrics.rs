@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use edge::{RequestMemory, process};
-use node::{Node, Sizes};
+use node::{Node, Sizes, ViewSizes};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -155,7 +155,6 @@ impl Collector for Sampled {
 
 impl Sampled {
     fn encode_sizes(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
-        let views = sizes.views;
         for (name, help, size) in [
             ("roost_users", "Registered users", sizes.users),
             ("roost_users_erasing", "Deleted users with rows to remove", sizes.users_erasing),
@@ -190,6 +189,22 @@ impl Sampled {
             ),
             ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
             ("roost_queued_commands", "Commands queued for the writer", sizes.queued_commands),
+        ] {
+            gauge(encoder, name, help, size)?;
+        }
+        let descriptor = encoder.encode_descriptor(
+            "roost_clock_offset_seconds",
+            "Time by which the machine's clock is ahead of the server's time",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(sizes.clock_offset_ms as f64 / 1e3).encode(descriptor)?;
+        Self::encode_views(encoder, &sizes.views)?;
+        Self::encode_counts(encoder, sizes)
+    }
+
+    fn encode_views(encoder: &mut DescriptorEncoder<'_>, views: &ViewSizes) -> std::fmt::Result {
+        for (name, help, size) in [
             (
                 "roost_active_timelines",
                 "Users whose home timeline is in memory",
@@ -211,17 +226,15 @@ impl Sampled {
                 "Event streams that are checked for each post",
                 views.unindexed_watchers,
             ),
+            (
+                "roost_ranked_view_loaded",
+                "1 if ranked feeds and trends have all recent posts; 0 before their first read",
+                views.ranked_loaded.into(),
+            ),
         ] {
             gauge(encoder, name, help, size)?;
         }
-        let descriptor = encoder.encode_descriptor(
-            "roost_clock_offset_seconds",
-            "Time by which the machine's clock is ahead of the server's time",
-            None,
-            MetricType::Gauge,
-        )?;
-        ConstGauge::new(sizes.clock_offset_ms as f64 / 1e3).encode(descriptor)?;
-        Self::encode_counts(encoder, sizes)
+        Ok(())
     }
 
     fn encode_counts(encoder: &mut DescriptorEncoder<'_>, sizes: &Sizes) -> std::fmt::Result {
@@ -249,6 +262,11 @@ impl Sampled {
                 "roost_wake_overflows",
                 "Number of times all event streams had to read again, after too many changes or a failed command",
                 views.wake_overflows,
+            ),
+            (
+                "roost_ranked_view_skipped",
+                "Changes that ranked feeds do not count because there were too many",
+                views.ranked_skipped,
             ),
         ] {
             let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

@@ -63,7 +63,7 @@ pub(crate) const TAGS: Limits = Limits(100, 200);
 pub(crate) struct EntityList {
     /// JSON objects with commas between them, after the opening bracket of a list; empty without items.
     pub(crate) json: Vec<u8>,
-    /// Greatest and smallest id that the page covers.
+    /// Ids of the first and the last item that the page covers, as it is listed.
     pub(crate) ends: Option<(u64, u64)>,
     /// Whether there are more items in the direction of reading.
     pub(crate) more: bool,
@@ -104,14 +104,13 @@ pub(crate) fn write<T: Item>(
     if page.is_up {
         items.reverse();
     }
+    // First and last id in the direction of reading.
     let (mut ends, mut is_full) = (None, false);
     let mut json = Vec::with_capacity(items.len() * TYPICAL_BYTES);
     json.push(b'[');
     // Positions at which entities begin, including the comma before each.
     let mut starts = Vec::with_capacity(items.len());
-    let extend = |ends: Option<(u64, u64)>, at: u64| {
-        ends.map_or((at, at), |(greatest, smallest)| (greatest.max(at), smallest.min(at)))
-    };
+    let extend = |ends: Option<(u64, u64)>, at: u64| (ends.map_or(at, |(first, _)| first), at);
     for item in items {
         is_full = json.len() >= PAGE_BYTES;
         if is_full {
@@ -126,6 +125,9 @@ pub(crate) fn write<T: Item>(
     }
     let next = next.filter(|_| !is_full);
     ends = next.map(|at| extend(ends, at)).or(ends);
+    if page.is_up {
+        ends = ends.map(|(last, first)| (first, last));
+    }
     EntityList { json, ends, more: is_full || next.is_some() }
 }
 

@@ -114,6 +114,18 @@ pub enum ListChange {
 }
 
 impl ListChange {
+    /// The list to change; `None` for a new one.
+    #[must_use]
+    pub const fn list(&self) -> Option<ListId> {
+        match self {
+            Self::Create(_) => None,
+            Self::Edit { list, .. }
+            | Self::Delete { list }
+            | Self::Add { list, .. }
+            | Self::Remove { list, .. } => Some(*list),
+        }
+    }
+
     /// Whether the change only removes something.
     #[must_use]
     pub const fn removes(&self) -> bool {

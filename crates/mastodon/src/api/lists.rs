@@ -1,4 +1,4 @@
-//! Lists: selected followed users, and the timeline of their posts.
+//! Lists: selected followed users, and the timeline of their posts. The list "For You" is the ranked feed of this name.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,8 +8,9 @@ use feed::accounts::AccessScope as S;
 use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX};
 use feed::{
     Command, Done, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline, ListTitle,
-    Shown, UserId, UserRef, of_all, scan,
+    Page, Shown, Stamp, UserId, UserRef, of_all, scan,
 };
+use node::Node;
 use serde_json::{Value, json};
 
 use super::accounts::list as json_list;
@@ -20,7 +21,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, InPath, Me, Once};
-use crate::paging;
+use crate::paging::{self, EntityList};
 use crate::state::{Server, Shared};
 
 /// Adds the routes of lists.
@@ -39,10 +40,20 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/timelines/list/{list_id}", read_lists, timeline);
 }
 
+/// List of each user whose timeline is the ranked feed [`FOR_YOU_FEED`]. It has no members and cannot be changed.
+pub(crate) const FOR_YOU: ListId = ListId(1);
+const _: () = assert!(FOR_YOU.0 < Stamp::MIN.0, "the id of no stored list");
+const FOR_YOU_FEED: &str = "for-you";
+
 impl Entities<'_> {
     /// Entity `List`; `None` if the user has no such list.
     fn list(&self, user: UserId, id: ListId) -> Option<Value> {
-        let list = self.facts().list(user, id)?;
+        let list = match id {
+            FOR_YOU => {
+                List { title: ListTitle::parse("For You").ok()?, replies: ListReplies::Followed }
+            }
+            _ => self.facts().list(user, id)?,
+        };
         Some(json!({
             "id": id.0.to_string(),
             "title": list.title.as_str(),
@@ -58,6 +69,9 @@ async fn change(
     once: Once,
     change: ListChange,
 ) -> Result<Done, ApiError> {
+    if change.list() == Some(FOR_YOU) {
+        return Err(ApiError::invalid("the list For You cannot be changed or deleted"));
+    }
     let command = ListCommand { user: UserRef::Id(me), change };
     state.change(me, once, Command::List(Box::new(command))).await
 }
@@ -123,7 +137,8 @@ pub(crate) async fn delete(
 
 pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        json_list(entities.facts().lists(me).into_iter(), |list| entities.list(me, list))
+        let lists = [FOR_YOU].into_iter().chain(entities.facts().lists(me));
+        json_list(lists, |list| entities.list(me, list))
     };
     Ok(answers::json(state.entities(Some(me), read).await?))
 }
@@ -166,6 +181,9 @@ pub(crate) async fn accounts(
         asked.limit = LIST_MEMBERS_MAX;
     }
     let read = move |_: &_, entities: &mut Entities<'_>| {
+        if list == FOR_YOU {
+            return Some(EntityList::default());
+        }
         entities.facts().list(me, list)?;
         let members = of_all(entities.facts().list_members(me, list));
         let shown = |user| Shown::when(entities.is_visible(user), user);
@@ -220,7 +238,14 @@ pub(crate) async fn timeline(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = paging::asked(&fields, paging::STATUSES)?;
+    let mut asked = paging::asked(&fields, paging::STATUSES)?;
+    if list == FOR_YOU {
+        // A page for newer posts is the start of a new ranking, in the same order.
+        asked.is_up = false;
+        let listed = state.entities(Some(me), move |node, from| for_you(node, from, me, &asked));
+        let listed = listed.await?.ok_or_else(ApiError::not_found)?;
+        return state.listed(uri.path(), &fields, &asked, listed);
+    }
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let timeline = ListTimeline::new(entities.facts(), me, list)?;
         let found = timeline.posts(entities.viewer(), &asked);
@@ -228,4 +253,15 @@ pub(crate) async fn timeline(
     };
     let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)
+}
+
+/// Reads a page of the ranked feed. `max_id` is the last status of the page before: see [`Node::ranked_by_ids`].
+fn for_you(
+    node: &Node,
+    entities: &mut Entities<'_>,
+    me: UserId,
+    asked: &Page,
+) -> Option<EntityList> {
+    let found = node.ranked_by_ids(me, (FOR_YOU_FEED, &*node.feed(FOR_YOU_FEED)?), asked);
+    Some(paging::write(asked, found, |post, out| entities.append_status(post, out)))
 }

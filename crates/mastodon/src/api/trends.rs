@@ -1,7 +1,8 @@
-//! Trends: hashtags that several users have used recently, and popular statuses. Links have no trends. Suggestions of
-//! accounts to follow.
+//! Trends: popular hashtags and statuses. Links have no trends. Suggestions of accounts to follow. All come from the
+//! node's view for ranked feeds.
 //!
-//! **Invariant:** trends of hashtags are computed once per [`KEPT_MS`], for any number of requests.
+//! **Invariant:** trends of hashtags are computed once per [`KEPT_MS`], for any number of requests, as soon as the view
+//! is loaded. Before that, it has few posts.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +10,7 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
 use feed::{Tag, UserId};
+use node::Node;
 
 use super::accounts::list;
 use super::search::HIDDEN_TAGGED_MAX;
@@ -35,6 +37,8 @@ pub(crate) fn routes(table: &mut Endpoints) {
 
 /// Time for which trends are cached, in milliseconds.
 const KEPT_MS: u64 = 60_000;
+/// Maximum number of trending hashtags.
+const TRENDS_MAX: usize = 40;
 
 /// Source of a suggestion, in both forms that clients know.
 const SUGGESTION: &[u8] = b"{\"source\":\"global\",\"sources\":[\"most_interactions\"]}";
@@ -63,10 +67,13 @@ impl Trends {
     }
 
     /// Cached trends, computed again if they are too old.
-    fn get(&self, entities: &Entities<'_>, now_ms: u64) -> Arc<[Tag]> {
+    fn get(&self, node: &Node, now_ms: u64) -> Arc<[Tag]> {
         self.current(now_ms).unwrap_or_else(|| {
-            let found: Arc<[Tag]> = entities.trending_tags(now_ms).into();
-            self.keep(now_ms, &found);
+            let is_complete = node.knows_popular();
+            let found: Arc<[Tag]> = node.popular_tags(TRENDS_MAX).into();
+            if is_complete {
+                self.keep(now_ms, &found);
+            }
             found
         })
     }
@@ -80,9 +87,9 @@ pub(crate) async fn tags(
 ) -> Result<Response, ApiError> {
     let (limit, offset) = (limit(&fields, 10, 20)?, offset(&fields)?);
     let trends = Arc::clone(&state);
-    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+    let read = move |node: &Node, entities: &mut Entities<'_>| {
         let now_ms = node.now_ms();
-        let tags = trends.trends.get(entities, now_ms);
+        let tags = trends.trends.get(node, now_ms);
         // Hashtags whose posts are all hidden from the reader are omitted.
         let mut rest = HIDDEN_TAGGED_MAX;
         let found = tags.iter().filter(|tag| entities.is_used(tag, &mut rest));
@@ -99,7 +106,7 @@ pub(crate) async fn statuses(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let (limit, offset) = (limit(&fields, 20, 40)?, offset(&fields)?);
-    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+    let read = move |node: &Node, entities: &mut Entities<'_>| {
         let posts = node.popular(entities.viewer()).into_iter();
         list(posts.skip(offset).take(limit), |post| entities.status(post))
     };
@@ -138,7 +145,7 @@ async fn suggested(
     entity: fn(Json) -> Option<Json>,
 ) -> Result<Response, ApiError> {
     let limit = limit(fields, 40, 80)?;
-    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+    let read = move |node: &Node, entities: &mut Entities<'_>| {
         list(node.suggested(me, limit).into_iter(), |user| entity(entities.account(user)?))
     };
     Ok(answers::json(state.entities_long(Some(me), read).await?))

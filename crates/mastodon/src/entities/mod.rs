@@ -22,7 +22,6 @@ mod shared_part;
 pub(crate) mod status;
 mod tag;
 pub(crate) mod time;
-pub(crate) mod trends;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;

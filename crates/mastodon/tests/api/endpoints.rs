@@ -362,9 +362,9 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         let Some(kind) = kind(&endpoint) else { continue };
         let Endpoint { method, path, state, .. } = endpoint;
         for (what, _, id, token) in cases.iter().filter(|case| case.1 == kind) {
-            // Number that is no id: users have ids from 0 on; statuses and notifications have stamps, which are greater
-            // than 1.
-            let none = if kind == Kind::Account { "4000000000" } else { "1" };
+            // Number that is no id: users have ids from 0 on; statuses, notifications and lists have stamps, which are
+            // greater than 2, except the list For You.
+            let none = if kind == Kind::Account { "4000000000" } else { "2" };
             let token = token.map(String::as_str);
             let fields = [
                 ("status", "changed"),

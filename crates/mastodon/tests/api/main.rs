@@ -11,6 +11,7 @@ mod conversations;
 mod endpoints;
 mod filters;
 mod flow;
+mod for_you;
 mod hidden;
 mod hidden_items;
 mod kept;

@@ -11,25 +11,27 @@
 //! Whether the viewer follows the author, whether the post is still in the home timeline, and the users and hashtags of
 //! a reason are checked when the page is read; the other reasons are as of the ranking.
 
+mod by_ids;
 mod definitions;
 mod feedback;
 mod reasons;
 #[cfg(test)]
 mod tests;
+mod trends;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use feed::limits::PAGE_MAX;
 use feed::{Facts, Page, PageOf, PostCounts, PostId, UserId, Viewer, Visibility};
 use hashbrown::{HashMap, HashSet};
-use rank::{Candidate, Feature, Features, Feed, Feeds, Ranked, Source, Sources, rank};
+use rank::{Candidate, Feature, Features, Feed, Ranked, Source, Sources, rank};
 use rows::{SetTable, Span};
 use store::{Store, unless_unreadable};
 
 use self::feedback::less;
+use self::reasons::PageReader;
 pub use self::reasons::Reason;
-use self::reasons::{PageReader, may_be_suggested};
 use super::Node;
 use crate::shared::Shared;
 use crate::threads::spawn;
@@ -194,41 +196,6 @@ impl Node {
     /// Remembers that a user has seen posts, in memory and within bounds. Ids of no posts do no harm.
     pub fn report_seen(&self, user: UserId, posts: &[PostId]) {
         self.views().ranked.seen().report(user, posts, self.now_ms());
-    }
-
-    /// Returns the popular posts with any reaction that the viewer may see and wants, the most popular first. May
-    /// block.
-    #[must_use]
-    pub fn popular(&self, viewer: &Viewer<'_, Store>) -> Vec<PostId> {
-        self.catch_up_ranked();
-        let facts = viewer.facts();
-        let mut posts = self.views().ranked.popular();
-        posts.retain(|post| {
-            let post = facts.post(*post).filter(|post| viewer.wanted(post));
-            post.is_some_and(|post| may_be_suggested(facts, &post))
-        });
-        posts
-    }
-
-    /// Returns at most `max` users whom `user` may want to follow: the authors of the posts in the built-in feed
-    /// `explore`, in its order. May block.
-    #[must_use]
-    pub fn suggested(&self, user: UserId, max: usize) -> Vec<UserId> {
-        static FEEDS: LazyLock<Feeds> = LazyLock::new(Feeds::default);
-        const FEED: &str = "explore";
-        self.catch_up_ranked();
-        let Some(feed) = FEEDS.named(FEED) else { unreachable!("it is built in") };
-        let viewer = self.viewer(Some(user));
-        let facts = viewer.facts();
-        let ranking = self.ranking(&viewer, user, (FEED, feed), None).0;
-        let items = (0..ranking.len()).filter_map(|place| ranking.item(place));
-        let authors = items.filter_map(|item| {
-            let post = facts.post(item.post).filter(|post| viewer.wanted(post))?;
-            let author = post.author;
-            let is_known = facts.follows(user, author) || facts.requests(user, author);
-            (!is_known && may_be_suggested(facts, &post)).then_some(author)
-        });
-        authors.take(max).collect()
     }
 
     /// Loads the view for ranked feeds completely, which a server does in the background.

@@ -109,6 +109,10 @@ pub struct ViewSizes {
     pub wake_overflows: u64,
     /// Number of users with an event stream who are not indexed by author, and so are checked for each post.
     pub unindexed_watchers: u64,
+    /// Whether the view for ranked feeds has all recent posts: false before the first read of a ranked feed or of trends.
+    pub ranked_loaded: bool,
+    /// Number of changes since the start that the view for ranked feeds has skipped because there were too many.
+    pub ranked_skipped: u64,
 }
 
 impl Views {
@@ -278,6 +282,8 @@ impl Views {
             evictions: self.timelines.evictions(),
             wake_overflows: self.wake_overflows.load(Ordering::Relaxed),
             unindexed_watchers: self.watchers.unindexed() as u64,
+            ranked_loaded: self.ranked.is_loaded(),
+            ranked_skipped: self.ranked.skipped(),
         }
     }
 }

@@ -75,26 +75,32 @@ pub(super) struct Allowance {
     /// Number of effects that were read, by the user who made the change.
     of_user: HashMap<UserId, usize>,
     per_user_max: usize,
+    /// Number of effects that were not allowed.
+    skipped: u64,
 }
 
 impl Allowance {
     /// Creates an allowance of `max` effects, of which at most `per_user_max` are changes by one user.
     pub(super) fn new(max: usize, per_user_max: usize) -> Self {
-        Self { left: max, of_user: HashMap::new(), per_user_max }
+        Self { left: max, of_user: HashMap::new(), per_user_max, skipped: 0 }
     }
 
     /// Takes one effect by a user from the allowance; returns false if it is used up.
     fn take(&mut self, user: UserId) -> bool {
-        if self.left == 0 {
-            return false;
-        }
-        let of_user = self.of_user.entry(user).or_default();
-        let is_allowed = *of_user < self.per_user_max;
+        let of_user = self.of_user.get(&user).copied().unwrap_or_default();
+        let is_allowed = self.left > 0 && of_user < self.per_user_max;
         if is_allowed {
             self.left -= 1;
-            *of_user += 1;
+            self.of_user.insert(user, of_user + 1);
+        } else {
+            self.skipped += 1;
         }
         is_allowed
+    }
+
+    /// Number of effects that were not allowed since the last call.
+    pub(super) fn take_skipped(&mut self) -> u64 {
+        std::mem::take(&mut self.skipped)
     }
 }
 

@@ -26,7 +26,7 @@ mod tests;
 mod topics;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use commitlog::Position;
@@ -114,6 +114,10 @@ pub(crate) struct Ranked {
     sizes: Sizes,
     /// Whether a thread keeps the view current.
     is_followed: AtomicBool,
+    /// Whether the thread has replaced the first view.
+    is_loaded: AtomicBool,
+    /// Number of effects that were skipped since the start.
+    skipped: AtomicU64,
     progress: Mutex<Progress>,
     view: RwLock<View>,
     snapshots: Snapshots,
@@ -147,9 +151,26 @@ impl Ranked {
     pub(super) fn new(bytes: usize) -> Self {
         let sizes = Sizes::of(bytes);
         let (snapshots, seen) = (Snapshots::new(sizes.snapshot_bytes), Seen::new(sizes.readers));
-        let (is_followed, view) =
-            (AtomicBool::new(false), RwLock::new(View::new(sizes.of_first_view())));
-        Self { sizes, is_followed, progress: Mutex::default(), view, snapshots, seen }
+        Self {
+            sizes,
+            is_followed: AtomicBool::new(false),
+            is_loaded: AtomicBool::new(false),
+            skipped: AtomicU64::new(0),
+            progress: Mutex::default(),
+            view: RwLock::new(View::new(sizes.of_first_view())),
+            snapshots,
+            seen,
+        }
+    }
+
+    /// Whether the view has all recent posts. Before that, it has at most the newest few.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.is_loaded.load(Ordering::Relaxed)
+    }
+
+    /// Number of changes since the start that the view has skipped because there were too many.
+    pub(super) fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
     }
 
     /// Whether the caller must start the thread that follows the effects: true for one caller.
@@ -182,6 +203,7 @@ impl Ranked {
             reader.load(PostId(0), max, || false, |event| self.view.write().apply(event));
         }
         follow(&self.view, (&reader, allowance), effects, position, |_| true);
+        self.skipped.fetch_add(allowance.take_skipped(), Ordering::Relaxed);
     }
 
     /// Loads a new view from the facts, groups its users and replaces the present view, unless `is_stopped`. Readers
@@ -201,6 +223,7 @@ impl Ranked {
         let mut catch_up = |is_applied: fn(&Event) -> bool| {
             let mut allowance = Allowance::new(WINDOW_EFFECTS_MAX, WINDOW_EFFECTS_PER_USER_MAX);
             follow(&view, (&reader, &mut allowance), effects, &mut position, is_applied);
+            self.skipped.fetch_add(allowance.take_skipped(), Ordering::Relaxed);
         };
         let mut step = |is_applied: fn(&Event) -> bool| {
             steps += 1;
@@ -229,6 +252,7 @@ impl Ranked {
         progress.position = Some(position);
         let mut view = view.into_inner();
         std::mem::swap(&mut *self.view.write(), &mut view);
+        self.is_loaded.store(true, Ordering::Relaxed);
         // The old view is freed without the lock.
         drop(progress);
     }
@@ -292,6 +316,12 @@ impl Ranked {
         };
         let all = view.topics.of(Topic::All).iter().filter(has_reactions);
         all.map(|popular| popular.post).collect()
+    }
+
+    /// Numbers of hashtags of popular posts from `since` on by several authors, with these posts: see
+    /// [`Topics::popular_tags`].
+    pub(crate) fn popular_tags(&self, since: PostId, max: usize) -> Vec<(u32, Vec<PostId>)> {
+        self.view.read().topics.popular_tags(since, max)
     }
 
     /// Reports of posts that users have seen.

@@ -202,6 +202,34 @@ impl Snapshots {
         shown
     }
 
+    /// Place after a post in a kept ranking of a user's feed: the number of the ranking, and that of the posts before
+    /// the place. Of two rankings with the post, it is the one in which the user has read a page with the post, or the
+    /// newer one.
+    pub(crate) fn place_after(
+        &self,
+        user: UserId,
+        feed: &str,
+        post: PostId,
+        now_ms: u64,
+    ) -> Option<(u64, usize)> {
+        let kept = self.kept.lock();
+        let of_feed = kept.users.get(&user)?.all();
+        let of_feed = of_feed.filter(|it| *it.feed == *feed && !it.is_expired(now_ms));
+        let places = of_feed.filter_map(|it| {
+            let place = it.posts.iter().position(|other| *other == post)?;
+            let is_read = place < it.read.load(Ordering::Relaxed);
+            Some((is_read, it.number, place + 1))
+        });
+        places.max().map(|(_, number, place)| (number, place))
+    }
+
+    /// Whether a user has a kept ranking of a feed that was made after `since_ms`.
+    pub(crate) fn has_since(&self, user: UserId, feed: &str, since_ms: u64) -> bool {
+        let kept = self.kept.lock();
+        let mut all = kept.users.get(&user).into_iter().flat_map(OfUser::all);
+        all.any(|it| *it.feed == *feed && it.made_ms > since_ms)
+    }
+
     /// Whether a ranking of a user is kept, for tests.
     #[cfg(test)]
     pub(super) fn has(&self, user: UserId) -> bool {

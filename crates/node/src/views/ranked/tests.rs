@@ -367,6 +367,69 @@ fn a_snapshot_returns_the_items_that_it_was_made_of() {
 }
 
 #[test]
+fn a_post_finds_the_ranking_in_which_it_was_read() {
+    let snapshots = Snapshots::new(10_000);
+    let find =
+        |user, feed, post, now_ms| snapshots.place_after(UserId(user), feed, PostId(post), now_ms);
+    assert_eq!(find(1, "x", 4, 0), None);
+    let older = snapshots.keep(snapshot(1, 0));
+    assert_eq!(find(1, "x", 4, 0), Some((older.number, 4)));
+    let newer = snapshots.keep(snapshot(1, 1));
+    assert_eq!(find(1, "x", 4, 1), Some((newer.number, 4)), "neither was read");
+    older.has_read(5);
+    newer.has_read(3);
+    for (post, place) in [
+        (3, Some((newer.number, 3))),
+        (4, Some((older.number, 4))),
+        (5, Some((older.number, 5))),
+        (6, Some((newer.number, 6))),
+        (11, None),
+    ] {
+        assert_eq!(find(1, "x", post, 1), place, "{post}");
+    }
+    assert_eq!(
+        (find(1, "y", 3, 1), find(2, "x", 3, 1), find(1, "x", 3, 600_002)),
+        (None, None, None)
+    );
+    let has = |user, feed, since_ms| snapshots.has_since(UserId(user), feed, since_ms);
+    assert!(has(1, "x", 0) && !has(1, "x", 1) && !has(1, "y", 0) && !has(2, "x", 0));
+}
+
+#[test]
+fn hashtags_of_several_authors_trend_by_the_reactions_of_their_posts_together() {
+    let mut topics = Topics::new(1_000);
+    let raise = |topics: &mut Topics, tag, post: Recent| {
+        let popular = Popular { post: post.id, author: post.author, heat: post.heat() };
+        topics.raise(Topic::Tag(tag), popular);
+    };
+    // Posts of hour 10 without reactions, unless said.
+    for author in 0..8 {
+        raise(&mut topics, 1, post(10, author, 0, 0));
+    }
+    for author in 10..12 {
+        raise(&mut topics, 2, post(10, author, 2, 0));
+    }
+    for author in 20..22 {
+        raise(&mut topics, 3, post(4, author, 6, 0));
+    }
+    for hour in 0..3 {
+        raise(&mut topics, 4, post(8 + hour, 30, 1_000, 0));
+    }
+    raise(&mut topics, 5, post(10, 40, 9, 0));
+    raise(&mut topics, 5, post(0, 41, 1_000, 0));
+    let since = post(1, 0, 0, 0).id;
+    let found = |topics: &Topics, max| {
+        let found = topics.popular_tags(since, max).into_iter();
+        found.map(|(tag, posts)| (tag, posts.len())).collect::<Vec<_>>()
+    };
+    // One author, or one besides old posts, is no trend. Six hours halve the reactions.
+    assert_eq!(found(&topics, 9), [(1, 8), (3, 2), (2, 2)]);
+    assert_eq!(found(&topics, 1), [(1, 8)]);
+    topics.remove_author(UserId(20));
+    assert_eq!(found(&topics, 9), [(1, 8), (2, 2)]);
+}
+
+#[test]
 fn deleted_posts_and_those_of_hidden_users_leave_their_places() {
     let mut view = View::new(Sizes::of(1 << 20));
     for author in 1..=3 {

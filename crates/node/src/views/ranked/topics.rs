@@ -180,6 +180,34 @@ impl Topics {
         place.and_then(|place| table.lists.get(place)).map_or(&[], |list| &list.posts)
     }
 
+    /// Popular hashtags with their posts from `since` on, which are by several authors: their numbers, the most popular
+    /// together first, at most `max`.
+    pub(super) fn popular_tags(&self, since: PostId, max: usize) -> Vec<(u32, Vec<PostId>)> {
+        let since = since.max(self.oldest);
+        let heat = |list: &List| {
+            let posts = || list.posts.iter().filter(|found| found.post >= since);
+            let first = posts().next()?;
+            posts().find(|found| found.author != first.author)?;
+            // The heat of a post with as many reactions as all together.
+            let sum: f32 = posts().map(|found| (found.heat - first.heat).exp2()).sum();
+            Some((first.heat + sum.log2(), first.post))
+        };
+        let lists = self.tags.lists.iter();
+        let mut found: Vec<_> = lists.filter_map(|list| Some((heat(list)?, list))).collect();
+        found
+            .sort_unstable_by(|((a, of_a), _), ((b, of_b), _)| b.total_cmp(a).then(of_b.cmp(of_a)));
+        found.truncate(max);
+        let posts = |list: &List| {
+            let posts = list.posts.iter().map(|found| found.post);
+            posts.filter(|post| *post >= since).collect()
+        };
+        let tag = |list: &List| match list.topic {
+            Topic::Tag(number) => Some((number, posts(list))),
+            _ => None,
+        };
+        found.into_iter().filter_map(|(_, list)| tag(list)).collect()
+    }
+
     fn table_mut(&mut self, topic: Topic) -> Option<&mut Table> {
         match topic {
             Topic::All => None,

@@ -159,7 +159,11 @@ const lists = async (bob, me, post) => {
   await its.accounts.remove({ accountIds: [me.ada] });
   assert.deepEqual(ids(await its.accounts.list()), []);
   await its.remove();
-  assert.deepEqual(ids(await bob.v1.lists.list()), []);
+  const [forYou, ...others] = await bob.v1.lists.list();
+  assert.deepEqual([forYou.title, others], ["For You", []]);
+  const shown = [];
+  for await (const page of bob.v1.timelines.list.$select(forYou.id).list({ limit: 1 })) shown.push(...ids(page));
+  assert.ok(shown.length > 0 && new Set(shown).size === shown.length, `${shown}`);
 };
 
 const filters = async (bob, post) => {

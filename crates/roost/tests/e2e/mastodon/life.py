@@ -273,7 +273,9 @@ def lists(bob, ada_id, post):
     bob.list_accounts_delete(friends, ada_id)
     assert bob.timeline_list(friends) == []
     bob.list_delete(friends)
-    assert bob.lists() == []
+    [for_you] = bob.lists()
+    assert (for_you.title, for_you.replies_policy) == ("For You", "followed")
+    assert bob.fetch_remaining(bob.timeline_list(for_you, limit=1)) != []
 
 
 def filters(bob, post):
