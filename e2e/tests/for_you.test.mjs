@@ -50,11 +50,15 @@ test("each post has a reason with links, and a button shows all reasons and the 
   // Markup in names and texts stays text.
   assert.equal(await page.locator("img").count(), 0);
 
+  // Scores and features are loaded only when they are shown.
+  const asked = [];
+  page.on("request", (request) => asked.push(request));
   const why = post(page, "liked by two").getByRole("button", { name: "Why?" });
   await why.press("Enter");
   assert.equal(await why.getAttribute("aria-expanded"), "true");
   const more = post(page, "liked by two").locator(".why");
   assert.match((await more.locator("li").allTextContents()).join("\n"), /Favourited or boosted by .*\n/u);
+  await more.locator("tr").first().waitFor();
   const rows = new Map(await more.locator("tr").evaluateAll((all) => all.map(({ cells }) => [cells[0].textContent, cells[1].textContent])));
   assert.equal(rows.get("Users whom you follow and who favourited or boosted it"), "2");
   assert.equal(rows.get("Favourites"), "2");
@@ -63,6 +67,9 @@ test("each post has a reason with links, and a button shows all reasons and the 
   assert.deepEqual(await faults(page, "main"), []);
   await why.click();
   assert.equal(await more.isVisible(), false);
+  await why.click();
+  await why.click();
+  assert.equal(asked.filter((request) => request.url().endsWith("/rank")).length, 1, "loaded once");
   await react("reader", "favourites", tagged);
 
   // Feedback replaces the post by a line that takes it back; the next ranking does without the post.
@@ -124,6 +131,77 @@ test("all pages of a ranking are read by scrolling, and Back and reload return t
   await page.reload();
   await page.locator(".feed .post").nth(19).waitFor();
   assert.equal(await page.locator("[aria-label=Timelines] [aria-current]").textContent(), "For You");
+  await close(page);
+});
+
+test("posts that were on the screen for a second are reported once, in batches", async () => {
+  const me = await server.ask("GET", "/v1/users/@long");
+  const page = await open(browser, server, { me, at: "/#/mentions" });
+  await page.clock.install();
+  const reports = [];
+  page.on("request", (request) => {
+    if (!request.url().endsWith("/seen")) return;
+    assert.equal(new URL(request.url()).pathname, `/v1/users/${me.id}/seen`);
+    reports.push(request.postDataJSON().posts);
+  });
+  const onScreen = () => page.locator(".feed .post").evaluateAll((all) => all.filter((node) => {
+    const { top, bottom, height } = node.getBoundingClientRect();
+    return Math.min(bottom, innerHeight) - Math.max(top, 0) >= height / 2;
+  }).map((node) => node.dataset.id));
+  await page.goto(`${server.url}/#/for-you`);
+  await page.locator(".feed .post").nth(19).waitFor();
+  const first = await onScreen();
+  assert.ok(first.length >= 3 && first.length < 20, `${first.length} posts`);
+  await page.clock.runFor(10_000);
+  await until(() => reports.length === 1, "a report");
+  assert.deepEqual(reports[0].toSorted(), first.toSorted());
+
+  // Posts that are passed over do not count; the others are reported when the window is hidden.
+  const to = (at) => page.locator(".feed .post").nth(at).evaluate((node) => node.scrollIntoView({ block: "start", behavior: "instant" }));
+  const frames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await to(10);
+  await page.clock.runFor(100);
+  await frames();
+  await page.clock.runFor(100);
+  await to(19);
+  await page.clock.runFor(100);
+  await frames();
+  const second = (await onScreen()).filter((id) => !first.includes(id));
+  await page.clock.runFor(1_100);
+  assert.equal(reports.length, 1);
+  await page.evaluate(() => {
+    Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await until(() => reports.length === 2, "a report of a hidden window");
+  assert.deepEqual(reports[1].toSorted(), second.toSorted());
+  await page.clock.runFor(30_000);
+  assert.equal(reports.length, 2, "nothing new");
+
+  // The server has the reports: a post that was on the screen counts as seen by any client.
+  const { items: [{ features }] } = await server.ask("POST", "/v1/users/@long/rank", { feed: "for-you", posts: [first[0]] });
+  assert.ok(features.seen >= 1, JSON.stringify(features));
+
+  // Leaving the page reports all that is left, at most 100 at a time.
+  const numbers = (from, to) => Array.from({ length: to - from + 1 }, (_, at) => String(from + at));
+  await page.evaluate(async (userId) => {
+    const { seenReporter } = await import("/assets/js/seen.js");
+    const left = new AbortController();
+    const report = seenReporter({ id: userId }, left.signal);
+    const list = document.body.appendChild(document.createElement("div"));
+    list.style.cssText = "position: fixed; inset: 0;";
+    for (let id = 1; id <= 120; id += 1) {
+      const node = list.appendChild(document.createElement("div"));
+      node.style.height = "2px";
+      report(node, { post: { id: String(id) } });
+    }
+    globalThis.leave = () => left.abort();
+  }, me.id);
+  await frames();
+  await page.clock.runFor(1_100);
+  await page.evaluate(() => globalThis.leave());
+  await until(() => reports.length === 4, "two reports");
+  assert.deepEqual(reports.slice(2), [numbers(1, 100), numbers(101, 120)]);
   await close(page);
 });
 

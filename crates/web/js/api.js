@@ -35,11 +35,11 @@ function setClock(header) {
 }
 
 /** Sends a request with the session or the key. Returns the response with any status. */
-export async function send(path, { method = "GET", headers = {}, body, signal } = {}) {
+export async function send(path, { method = "GET", headers = {}, body, signal, keepalive = false } = {}) {
   const all = { ...headers, ...credentials() };
   let answer;
   try {
-    answer = await fetch(path, { method, headers: all, body, signal, cache: "no-store" });
+    answer = await fetch(path, { method, headers: all, body, signal, keepalive, cache: "no-store" });
   } catch (error) {
     if (signal?.aborted) throw error;
     server.dispatchEvent(new Event("lost"));

@@ -1,7 +1,7 @@
-// Reasons why a post is in a ranked feed: one in a line above the post, all of them with the score and the features
-// behind a button.
+// Reasons why a post is in a ranked feed: one in a line above the post, all of them behind a button, which also loads
+// the score and the features.
 
-import { h } from "./dom.js";
+import { h, setChildren } from "./dom.js";
 import { icon } from "./icons.js";
 import { profile } from "./people.js";
 import { left } from "./time.js";
@@ -73,27 +73,38 @@ let shown = 0;
 
 /**
  * Adds the first reason to the article of a ranked post, and a button that shows or hides the explanation, which ends
- * with these controls.
+ * with these controls. `explain` loads the score and the features.
  */
-export function reasoned(node, item, controls) {
-  const { post, reasons } = item;
+export function reasoned(node, { post, reasons }, controls, explain) {
   const [first] = reasons;
+  const numbers = h("div");
+  let isLoaded = false;
   const id = `why-${shown += 1}`;
   const more = h("div.why", { id, hidden: true });
   const button = h("button", { type: "button", "aria-expanded": "false", "aria-controls": id, onclick: toggle }, "Why?");
   function toggle() {
-    if (more.hidden && !more.firstChild) more.append(...explained(item), h("p", null, ...controls));
+    if (!more.firstChild) more.append(h("ul", null, ...reasons.map((reason) => h("li", null, ...words(reason, post)))), numbers, h("p", null, ...controls));
     more.hidden = !more.hidden;
     button.setAttribute("aria-expanded", String(!more.hidden));
+    if (!more.hidden && !isLoaded) load();
+  }
+  async function load() {
+    isLoaded = true;
+    try {
+      setChildren(numbers, table(await explain()));
+    } catch (problem) {
+      // The next click tries again.
+      isLoaded = false;
+      setChildren(numbers, h("p", null, problem.message));
+    }
   }
   node.querySelector(".body").prepend(
     h("p.reason", null, icon(KINDS[first?.kind]?.[0] ?? "favourite"), h("span", null, h("span", null, ...words(first ?? {}, post)), " ", button)), more);
   return node;
 }
 
-/** Creates the explanation: all reasons, and the numbers if the server sent them. */
-function explained({ post, reasons, score, features = {} }) {
-  const all = h("ul", null, ...reasons.map((reason) => h("li", null, ...words(reason, post))));
+/** Creates the table of the score and the features. */
+function table({ score, features }) {
   const known = Object.keys(FEATURES).filter((feature) => feature in features);
   const others = Object.keys(features).filter((feature) => !(feature in FEATURES));
   const row = (title, value) => h("tr", null, h("th", { scope: "row" }, title), h("td", null, value));
@@ -101,6 +112,5 @@ function explained({ post, reasons, score, features = {} }) {
     const [title = feature, format = (value) => number.format(value)] = FEATURES[feature] ?? [];
     return row(title, format(features[feature]));
   });
-  if (score === undefined) return [all];
-  return [all, h("table", null, h("caption", null, "Numbers of the ranking; all others are 0"), h("tbody", null, row("Score", number.format(score)), ...rows))];
+  return h("table", null, h("caption", null, "Numbers as of now; all others are 0"), h("tbody", null, row("Score", number.format(score)), ...rows));
 }

@@ -96,6 +96,7 @@ assets! {
     "js/reasons.js",
     "js/route.js",
     "js/say.js",
+    "js/seen.js",
     "js/session.js",
     "js/sse.js",
     "js/story_list.js",

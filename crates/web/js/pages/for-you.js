@@ -10,6 +10,7 @@ import { article } from "../post.js";
 import { reasoned } from "../reasons.js";
 import { restore } from "../route.js";
 import { say, toast, withBusy } from "../say.js";
+import { seenReporter } from "../seen.js";
 import { whoami } from "../session.js";
 import { head, welcome } from "./home.js";
 
@@ -36,7 +37,8 @@ live.addEventListener("delete", ({ detail }) => {
 
 export async function render({ main, signal, at }) {
   const me = whoami();
-  const path = `${user(me.id)}/feeds/for-you?limit=${PAGE}&explain=1`;
+  const path = `${user(me.id)}/feeds/for-you?limit=${PAGE}`;
+  const seen = seenReporter(me, signal);
   const [start, list, foot] = [h("div"), h("div.posts"), h("div.edge")];
   const renew = h("button.pill", { type: "button", onclick: () => withBusy(renew, begin) }, "New ranking");
   let ranking = null;
@@ -77,8 +79,16 @@ export async function render({ main, signal, at }) {
       : reasoned(article(post, { gone, replied: () => toast("Posted.") }), item, [
         control("Less like this", "PUT", { path: `less/${post.id}`, said: "You will see less like this post." }),
         isSuggested && control(`Not interested in @${handle}`, "PUT", { path: `not_interested/${id}`, said: `@${handle} is suggested no more.` }),
-      ]);
+      ], () => explained(post));
+    if (!unwanted) seen(node, item);
     return node;
+  }
+
+  /** Loads the score and the features of a post. */
+  async function explained({ id }) {
+    const { items: [found] } = await ask("POST", `${user(me.id)}/rank`, { json: { feed: "for-you", posts: [id] }, signal });
+    if (!found) throw new Error("The feed no longer has this post.");
+    return found;
   }
 
   /** Shows what follows the loaded posts. The observer reports the foot again if it is in view. */
