@@ -257,8 +257,13 @@ impl Ranked {
         drop(progress);
     }
 
-    /// Moves the next users to the groups of most of their neighbors.
+    /// Moves the next users to the groups of most of their neighbors, and removes deleted posts from the lists of
+    /// groups.
     pub(super) fn group<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, next: &mut usize) {
+        let has_removed = self.view.read().topics.has_removed();
+        if has_removed {
+            self.view.write().topics.sweep_groups();
+        }
         for _ in 0..GROUPED_AT_ONCE {
             let user = self.view.read().reactions.at(*next);
             let Some(user) = user else {

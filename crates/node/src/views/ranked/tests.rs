@@ -464,5 +464,45 @@ fn a_deleted_post_leaves_the_groups_of_those_who_reacted() {
     let of_group = |view: &View| view.topics.of(Topic::Group(group)).len();
     assert_eq!(of_group(&view), 1);
     view.apply(Event::Removed(posts[2].id));
+    assert!(view.topics.has_removed());
+    view.topics.sweep_groups();
+    assert!(!view.topics.has_removed());
     assert_eq!(of_group(&view), 0);
+}
+
+#[test]
+fn many_deleted_posts_leave_the_groups_in_one_pass() {
+    let mut view = View::new(Sizes::of(1 << 20));
+    let group = Group(UserId(1));
+    let apply = |view: &mut View, event| {
+        view.apply(event);
+        (view.topics.of(Topic::Group(group)).len(), view.topics.has_removed())
+    };
+    for author in 1..=5 {
+        let post = post(u64::from(author), author, 0, 0);
+        view.apply(Event::Posted { post, is_new_author: false });
+        view.join(UserId(author), group);
+    }
+    let counts = Counts { favourites: 1, boosts: 0, young: 0 };
+    let liked = [1, 2, 3].map(|author| post(u64::from(author), author, 0, 0).id);
+    for post in liked {
+        view.apply(Event::Reacted { user: UserId(5), post, is_added: true, counts });
+    }
+    for post in liked {
+        assert_eq!(apply(&mut view, Event::Removed(post)), (3, true), "no pass for each post");
+    }
+    // Posts that the view does not have need no pass.
+    for id in 0..2 * topics::REMOVED_MAX as u64 {
+        assert_eq!(apply(&mut view, Event::Removed(PostId(id))), (3, true));
+    }
+    for n in 0..topics::REMOVED_MAX as u64 - 4 {
+        let new = post(10 + n, 9, 0, 0);
+        let id = new.id;
+        view.apply(Event::Posted { post: new, is_new_author: false });
+        assert_eq!(apply(&mut view, Event::Removed(id)), (3, true), "{n}");
+    }
+    let new = post(9_999, 9, 0, 0);
+    let id = new.id;
+    view.apply(Event::Posted { post: new, is_new_author: false });
+    assert_eq!(apply(&mut view, Event::Removed(id)), (0, false));
 }

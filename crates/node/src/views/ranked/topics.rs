@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use feed::{PostId, UserId};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::languages::LANGUAGES;
 use super::reactions::Group;
@@ -27,6 +27,8 @@ const PROTECTED_HALF_LIVES: f32 = 4.0;
 const TAGS_PER_AUTHOR_MAX: usize = 16;
 /// Number of topics that are compared to find one to replace.
 const COMPARED: usize = 8;
+/// Number of removed posts after which the lists of groups are swept at once.
+pub(super) const REMOVED_MAX: usize = 1_024;
 /// Maximum size of a topic in bytes.
 pub(super) const TOPIC_BYTES_MAX: usize = POPULAR_MAX * size_of::<Popular>() + 80;
 
@@ -89,6 +91,8 @@ pub(super) struct Topics {
     languages: Table,
     tags: Table,
     groups: Table,
+    /// Removed posts that lists of groups may still have.
+    removed: HashSet<PostId>,
     /// Oldest post that the view has.
     oldest: PostId,
 }
@@ -116,7 +120,8 @@ impl Topics {
         let languages = LANGUAGES.len().min(max / 4);
         let (tags, groups) = ((max - languages) / 2, (max - languages).div_ceil(2));
         let [languages, tags, groups] = [languages, tags, groups].map(Table::new);
-        Self { all: Vec::new(), languages, tags, groups, oldest: PostId(0) }
+        let (all, removed) = (Vec::new(), HashSet::new());
+        Self { all, languages, tags, groups, removed, oldest: PostId(0) }
     }
 
     /// Notes that the view has no posts before `oldest`.
@@ -152,10 +157,25 @@ impl Topics {
         }
     }
 
-    /// Removes a post from the lists of all groups: of the author's, and of those whose users reacted.
+    /// Notes that a post must leave the lists of the groups whose users published it or reacted, which are unknown. As
+    /// this takes a pass over all groups, many posts leave together: see [`Topics::sweep_groups`].
     pub(super) fn remove_from_groups(&mut self, post: PostId) {
+        self.removed.insert(post);
+        if self.removed.len() >= REMOVED_MAX {
+            self.sweep_groups();
+        }
+    }
+
+    /// Whether lists of groups may have removed posts.
+    pub(super) fn has_removed(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
+    /// Removes the removed posts from the lists of all groups.
+    pub(super) fn sweep_groups(&mut self) {
+        let removed = std::mem::take(&mut self.removed);
         for list in &mut self.groups.lists {
-            list.posts.retain(|other| other.post != post);
+            list.posts.retain(|other| !removed.contains(&other.post));
         }
     }
 
