@@ -1129,6 +1129,7 @@ fn an_export_of_format_1_is_read_and_its_facts_are_written_again() {
         "story",
         "view",
         "sample",
+        "feed",
         "bucket",
         "key",
     ] {
