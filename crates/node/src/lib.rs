@@ -90,4 +90,4 @@ pub use submission::inbox::SubmitError;
 pub use submission::{KeyReplies, READ_BYTES_MAX, ReadAt, ReadRows};
 pub use views::keys::{Found, Keys, SnapshotLock};
 pub use views::samples::{SAMPLE_MEMORY_MIN, TooManySnapshots};
-pub use views::{Change, Entity, EntityKey, Lost, MadeOf, ViewSizes};
+pub use views::{Change, Entity, EntityKey, Lost, MadeOf, UserNames, ViewSizes};

@@ -15,6 +15,8 @@ pub const OPS_MAX: usize = 128;
 pub const DEPTH_MAX: usize = 16;
 /// Maximum number of values on the stack: each level has at most three pending operands.
 const STACK_MAX: usize = 4 * DEPTH_MAX;
+/// Number of posts for which an operation is done at once, so that it is decoded once for all of them.
+const LANES: usize = 16;
 /// Maximum absolute value of a result.
 const VALUE_MAX: f64 = 1e18;
 
@@ -150,53 +152,59 @@ impl Expression {
         self.ops.len()
     }
 
-    /// Evaluates the expression.
+    /// Evaluates the expression for each of some posts.
     #[must_use]
-    pub fn value(&self, features: &Features) -> f64 {
-        let mut stack = Stack { values: [0.0; STACK_MAX], len: 0 };
-        for op in &self.ops {
-            let value = match *op {
-                Op::Number(number) => number,
-                Op::Feature(feature) => features.of(feature),
-                Op::Negate => -stack.pop(),
-                Op::Log => log(stack.pop()),
-                Op::Exp => libm::exp(stack.pop()),
-                binary => {
-                    let (b, a) = (stack.pop(), stack.pop());
-                    match binary {
-                        Op::Add => a + b,
-                        Op::Subtract => a - b,
-                        Op::Multiply => a * b,
-                        Op::Divide => divide(a, b),
-                        Op::Min => a.min(b),
-                        Op::Max => a.max(b),
-                        _ => decay(a, b),
-                    }
-                }
-            };
-            stack.push(finite(value));
+    pub fn values<'f>(&self, posts: impl IntoIterator<Item = &'f Features>) -> Vec<f64> {
+        let posts: Vec<_> = posts.into_iter().collect();
+        let mut stack = Stack(Vec::with_capacity(STACK_MAX));
+        let mut values = Vec::with_capacity(posts.len());
+        for posts in posts.chunks(LANES) {
+            let of = self.evaluate(posts, &mut stack);
+            values.extend(of.into_iter().take(posts.len()));
         }
-        stack.pop()
+        values
+    }
+
+    fn evaluate(&self, posts: &[&Features], stack: &mut Stack) -> [f64; LANES] {
+        for op in &self.ops {
+            match *op {
+                Op::Number(number) => stack.0.push([finite(number); LANES]),
+                Op::Feature(feature) => stack.0.push(std::array::from_fn(|lane| {
+                    posts.get(lane).map_or(0.0, |features| features.of(feature))
+                })),
+                Op::Negate => stack.unary(|a| -a),
+                Op::Log => stack.unary(log),
+                Op::Exp => stack.unary(f64::exp),
+                Op::Add => stack.binary(|a, b| a + b),
+                Op::Subtract => stack.binary(|a, b| a - b),
+                Op::Multiply => stack.binary(|a, b| a * b),
+                Op::Divide => stack.binary(divide),
+                Op::Min => stack.binary(f64::min),
+                Op::Max => stack.binary(f64::max),
+                Op::Decay => stack.binary(decay),
+            }
+        }
+        stack.0.pop().unwrap_or_default()
     }
 }
 
-/// Values that later operations need.
-struct Stack {
-    values: [f64; STACK_MAX],
-    len: usize,
-}
+/// Values that later operations need, of each post.
+struct Stack(Vec<[f64; LANES]>);
 
 impl Stack {
-    fn push(&mut self, value: f64) {
-        if let Some(top) = self.values.get_mut(self.len) {
-            *top = value;
-            self.len += 1;
+    /// Replaces the last values.
+    fn unary(&mut self, op: impl Fn(f64) -> f64) {
+        for a in self.0.last_mut().into_iter().flatten() {
+            *a = finite(op(*a));
         }
     }
 
-    fn pop(&mut self) -> f64 {
-        self.len = self.len.saturating_sub(1);
-        self.values.get(self.len).copied().unwrap_or_default()
+    /// Replaces the last two values of each post by one.
+    fn binary(&mut self, op: impl Fn(f64, f64) -> f64) {
+        let right = self.0.pop().unwrap_or_default();
+        for (a, b) in self.0.last_mut().into_iter().flatten().zip(right) {
+            *a = finite(op(*a, b));
+        }
     }
 }
 
@@ -211,7 +219,7 @@ fn divide(a: f64, b: f64) -> f64 {
 
 /// Natural logarithm; 0 for numbers that are not positive.
 fn log(x: f64) -> f64 {
-    if x > 0.0 { libm::log(x) } else { 0.0 }
+    if x > 0.0 { x.ln() } else { 0.0 }
 }
 
 /// Halves for each `half_life` in `x`; 1 if `x` is not positive, else 0 if the half-life is not positive.
@@ -219,7 +227,7 @@ fn decay(x: f64, half_life: f64) -> f64 {
     match () {
         () if x <= 0.0 => 1.0,
         () if half_life <= 0.0 => 0.0,
-        () => libm::exp2(-x / half_life),
+        () => (-x / half_life).exp2(),
     }
 }
 
@@ -392,7 +400,7 @@ mod tests {
         let mut features = Features::default();
         features.set(Feature::Age, 7_200.0);
         features.set(Feature::Likes, 3.0);
-        Expression::parse(text).unwrap().value(&features)
+        Expression::parse(text).unwrap().values([&features])[0]
     }
 
     #[test]
@@ -523,16 +531,16 @@ mod tests {
                         ("max", [a, b]) => a.max(*b),
                         ("log", [a]) => {
                             if *a > 0.0 {
-                                libm::log(*a)
+                                a.ln()
                             } else {
                                 0.0
                             }
                         }
-                        ("exp", [a]) => libm::exp(*a),
+                        ("exp", [a]) => a.exp(),
                         (_, [a, b]) => match () {
                             () if *a <= 0.0 => 1.0,
                             () if *b <= 0.0 => 0.0,
-                            () => libm::exp2(-a / b),
+                            () => (-a / b).exp2(),
                         },
                         _ => unreachable!("{name}"),
                     }
@@ -557,8 +565,13 @@ mod tests {
             let text = tree.text();
             match Expression::parse(&text) {
                 Ok(parsed) => {
-                    prop_assert_eq!(parsed.value(&features).to_bits(), tree.value(&features).to_bits());
-                    prop_assert!(parsed.cost() <= OPS_MAX && parsed.value(&features).is_finite());
+                    let all = [Features::default(), features];
+                    // More posts than are evaluated at once.
+                    let posts = || all.iter().cycle().take(LANES + 3);
+                    let expected = posts().map(|post| tree.value(post).to_bits());
+                    let found = parsed.values(posts()).into_iter().map(f64::to_bits);
+                    prop_assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+                    prop_assert!(parsed.cost() <= OPS_MAX && tree.value(&features).is_finite());
                 }
                 Err(error) => prop_assert!(
                     text.len() > TEXT_BYTES_MAX
@@ -572,7 +585,7 @@ mod tests {
         #[test]
         fn any_text_is_parsed_or_refused(text in "[ a-z0-9+*/(),.ä-]{0,60}") {
             if let Ok(parsed) = Expression::parse(&text) {
-                prop_assert!(parsed.value(&Features::default()).is_finite());
+                prop_assert!(parsed.values([&Features::default()])[0].is_finite());
             }
         }
     }

@@ -24,8 +24,8 @@ pub struct Ranked {
 /// [`Source::NewAuthors`], if there is one.
 #[must_use]
 pub fn rank(feed: &Feed, candidates: &[Candidate]) -> Vec<Ranked> {
-    let score = |candidate: &Candidate| feed.score.value(&candidate.features);
-    let mut best: Vec<_> = candidates.iter().map(score).enumerate().collect();
+    let scores = feed.score.values(candidates.iter().map(|candidate| &candidate.features));
+    let mut best: Vec<_> = scores.into_iter().enumerate().collect();
     let id = |at: usize| candidates.get(at).map_or(0, |candidate| candidate.post);
     best.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then(id(*b).cmp(&id(*a))));
     let is_new = |at: usize| {
@@ -92,7 +92,7 @@ mod tests {
                     && (feed.per_author_max == 0 || by_author(it.author) < feed.per_author_max)
             };
             let better = |a: &&Candidate, b: &&Candidate| {
-                let of = |it: &Candidate| feed.score.value(&it.features);
+                let of = |it: &Candidate| feed.score.values([&it.features])[0];
                 of(a).total_cmp(&of(b)).then(a.post.cmp(&b.post))
             };
             let is_new = |it: &&Candidate| it.sources.contains(Source::NewAuthors);

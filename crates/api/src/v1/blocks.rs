@@ -161,7 +161,7 @@ pub(crate) async fn mutes(
         let facts = node.facts();
         let ids = |span| facts.users_in(SetTable::Mutes, user, span);
         let muted = |id| {
-            let (mute, user) = (facts.mute(user, id)?, UserSummary::read(facts, id)?);
+            let (mute, user) = (facts.mute(user, id)?, UserSummary::read(node, id)?);
             Some(Muted { user, mentions: mute.mentions, expires_at: mute.ends_ms.map(rfc3339) })
         };
         Ok::<_, Refusal>(shown_users(&page, ids, |id| facts.exists(id), muted))

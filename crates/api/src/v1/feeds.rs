@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use edge::Scope;
 use feed::limits::PAGE_MAX;
-use feed::{Facts, PostId, Refusal, Rows};
+use feed::{PostId, Refusal};
 use node::{Node, RankedPage, RankedPlace, RankedPost, Reason};
 use rank::{Feature, Features};
 use serde::{Deserialize, Serialize};
@@ -156,13 +156,13 @@ pub(crate) struct ReasonView {
 
 impl ReasonView {
     /// Reads the users of a reason. May block.
-    fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, reason: Reason) -> Self {
+    fn read(node: &Node, reason: Reason) -> Self {
         let of = |kind| Self { kind, ..Self::default() };
         match reason {
             Reason::Followed => of("followed"),
             Reason::AtHome => of("at_home"),
             Reason::LikedByFollowed { users, others } => {
-                let users = users.into_iter().filter_map(|user| UserSummary::read(facts, user));
+                let users = users.into_iter().filter_map(|user| UserSummary::read(node, user));
                 let (users, others) = (Some(users.collect()), Some(others));
                 Self { users, others, ..of("liked_by_followed") }
             }
@@ -235,7 +235,7 @@ pub(crate) async fn rank_posts(
         let ranked = node.rank_posts(user, (&name, &feed), &posts).into_iter();
         let scored = ranked.map(|RankedPost { post, reasons, explained }| {
             let (score, features) = explained.unwrap_or_default();
-            let reasons = reasons.into_iter().map(|it| ReasonView::read(node.facts(), it));
+            let reasons = reasons.into_iter().map(|it| ReasonView::read(node, it));
             let features = by_name(&features);
             ScoredPost { id: post.0.to_string(), score, features, reasons: reasons.collect() }
         });
@@ -294,7 +294,7 @@ fn append(node: &Node, ranked: RankedPost, start: usize, out: &mut Vec<u8>) {
     if !node.post(ranked.post, out) {
         return out.truncate(before);
     }
-    let reasons = ranked.reasons.into_iter().map(|it| ReasonView::read(node.facts(), it));
+    let reasons = ranked.reasons.into_iter().map(|it| ReasonView::read(node, it));
     out.extend_from_slice(b",\"reasons\":");
     out.extend_from_slice(&to_json(&reasons.collect::<Vec<_>>()));
     if let Some((score, features)) = ranked.explained {

@@ -6,8 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use feed::{
-    Batch, Command, Facts, Page, PageOf, Refusal, Rows, SetTable, Span, UserId, UserRef, Viewer,
-    scan,
+    Batch, Command, Page, PageOf, Refusal, Rows, SetTable, Span, UserId, UserRef, Viewer, scan,
 };
 use node::Node;
 use serde::Serialize;
@@ -77,20 +76,20 @@ pub(crate) struct UserSummary {
 
 impl UserSummary {
     /// Reads a user. May block.
-    pub(crate) fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
-        let user = facts.user(id)?;
-        let (handle, name) = (user.handle.as_str().to_owned(), user.name.as_str().to_owned());
+    pub(crate) fn read(node: &Node, id: UserId) -> Option<Self> {
+        let names = node.names(id)?;
+        let (handle, name) = (names.handle().to_owned(), names.name().to_owned());
         Some(Self { id: id.0.to_string(), handle, name })
     }
 
     /// Reads a page of the users whom the viewer may see; `ids` reads the list. May block.
     pub(crate) fn visible<R: Rows + ?Sized>(
+        node: &Node,
         viewer: &Viewer<'_, R>,
         page: &Page,
         ids: impl FnMut(Span) -> Vec<UserId>,
     ) -> PageOf<(UserId, Self)> {
-        let shown = |id| viewer.visible_user(id) && viewer.facts().exists(id);
-        shown_users(page, ids, shown, |id| Self::read(viewer.facts(), id))
+        shown_users(page, ids, |id| viewer.visible_user(id), |id| Self::read(node, id))
     }
 }
 
@@ -165,7 +164,7 @@ pub(crate) async fn users(
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
         let ids = |span| node.facts().users_in(table, user, span);
-        Ok::<_, Refusal>(UserSummary::visible(&viewer, &page, ids))
+        Ok::<_, Refusal>(UserSummary::visible(node, &viewer, &page, ids))
     });
     Ok(page_of_users(asked, &found.await??))
 }

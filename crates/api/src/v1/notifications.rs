@@ -102,7 +102,7 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
         id: found.id.0.to_string(),
         kind: found.notice.kind().name(),
         created_at: rfc3339(found.id.unix_ms()),
-        user: UserSummary::read(node.facts(), found.actor)?,
+        user: UserSummary::read(node, found.actor)?,
         // A mention or boost whose post was deleted meanwhile is skipped.
         post: rendered.map_or(Some(None), |post| post.map(Some))?,
     })

@@ -210,7 +210,7 @@ async fn reacted_by(
         let found = facts.post(post).filter(|post| viewer.visible(post));
         let post = found.ok_or(Refusal::PostNotFound)?.boosted_or(post);
         let ids = |span| facts.reacted_by(post, reaction, span);
-        Ok::<_, Refusal>(UserSummary::visible(&viewer, &page, ids))
+        Ok::<_, Refusal>(UserSummary::visible(node, &viewer, &page, ids))
     });
     Ok(page_of_users(&asked, &found.await??))
 }

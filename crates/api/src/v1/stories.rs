@@ -195,12 +195,12 @@ pub(crate) async fn views(
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
         let none = Span { limit: 0, ..Span::ALL };
         node.story_views(story, author, none).ok_or(Refusal::StoryNotFound)?;
-        let (facts, sees) = (node.facts(), node.viewer(Some(author)));
+        let sees = node.viewer(Some(author));
         let views =
             |span| Batch::of(node.story_views(story, author, span).unwrap_or_default(), span);
         let viewer = |(id, seen_ms): (UserId, u64)| {
-            let seen = sees.visible_user(id) && facts.exists(id);
-            let user = seen.then(|| UserSummary::read(facts, id)).flatten()?;
+            let seen = sees.visible_user(id);
+            let user = seen.then(|| UserSummary::read(node, id)).flatten()?;
             Some((id, Viewer { user, seen_at: rfc3339(seen_ms) }))
         };
         Ok::<_, Refusal>(scan(&page, views, |view| viewer(view).into()))

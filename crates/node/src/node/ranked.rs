@@ -100,7 +100,7 @@ impl Node {
         let (snapshot, start, explained) = match page.place {
             Some(place) => {
                 let snapshot = snapshots.get(user, name, place.snapshot, now_ms)?;
-                (snapshot, place.index, Vec::new())
+                (snapshot, place.index, Explained::default())
             }
             None => {
                 let (snapshot, explained) = self.ranking(&viewer, user, (name, feed), None);
@@ -108,12 +108,12 @@ impl Node {
             }
         };
         let home = self.views().home_authors(viewer.facts(), user);
-        let reader = PageReader::new(&viewer, (user, feed), home);
+        let reader = PageReader::new(self, &viewer, (user, feed), home);
         let (mut posts, mut sources, mut index) = (Vec::new(), Vec::new(), start);
         while posts.len() < page.limit
             && let Some(item) = snapshot.item(index)
         {
-            let explained = explained.get(index).copied().filter(|_| page.explains);
+            let explained = explained.of(index).filter(|_| page.explains);
             index += 1;
             let reasons = reader.reasons(&item, &snapshot).filter(|reasons| !reasons.is_empty());
             if let Some(reasons) = reasons {
@@ -152,10 +152,11 @@ impl Node {
         let mut candidates: Vec<_> = posts.iter().zip(sources).filter_map(candidate).collect();
         view.describe(&mut candidates, &taste);
         self.set_seen(&mut candidates, (user, now_ms));
-        for Candidate { post, features, .. } in candidates {
+        let scores = feed.score().values(candidates.iter().map(|found| &found.features));
+        for (Candidate { post, features, .. }, score) in candidates.into_iter().zip(scores) {
             let found = posts.iter_mut().find(|found| found.post.0 == post);
             if let Some(found) = found {
-                found.explained = Some((feed.score().value(&features) as f32, features));
+                found.explained = Some((score as f32, features));
             }
         }
     }
@@ -182,13 +183,13 @@ impl Node {
         self.catch_up_ranked();
         let viewer = self.viewer(Some(user));
         let home = self.views().home_authors(viewer.facts(), user);
-        let reader = PageReader::new(&viewer, (user, feed), home);
+        let reader = PageReader::new(self, &viewer, (user, feed), home);
         let (ranking, explained) =
             self.ranking(&viewer, user, (name, feed), Some((posts, &reader)));
-        let items = (0..ranking.len()).filter_map(|place| ranking.item(place));
-        let ranked = items.zip(explained).filter_map(|(item, explained)| {
+        let ranked = (0..ranking.len()).filter_map(|place| {
+            let item = ranking.item(place)?;
             let (post, reasons) = (item.post, reader.reasons(&item, &ranking)?);
-            Some(RankedPost { post, reasons, explained: Some(explained) })
+            Some(RankedPost { post, reasons, explained: explained.of(place) })
         });
         ranked.collect()
     }
@@ -299,7 +300,7 @@ impl Node {
         }
     }
 
-    /// Ranks the candidates of a feed, or given posts. Also returns the score and the features of each ranked post.
+    /// Ranks the candidates of a feed, or given posts. Also returns the scores and the features of the ranked posts.
     /// Given posts that the reader does not show take no place of others.
     fn ranking(
         &self,
@@ -307,7 +308,7 @@ impl Node {
         user: UserId,
         (name, feed): (&str, &Feed),
         given: Option<(&[PostId], &PageReader<'_>)>,
-    ) -> (Snapshot, Vec<(f32, Features)>) {
+    ) -> (Snapshot, Explained) {
         let now_ms = self.now_ms();
         let home = match given {
             Some((posts, _)) => self.at_home(user, posts),
@@ -331,7 +332,7 @@ impl Node {
         }
         self.set_seen(&mut gathered.candidates, (user, now_ms));
         let candidates = &gathered.candidates;
-        let item = |ranked: Ranked| {
+        let item = |ranked: &Ranked| {
             let found = candidates.get(ranked.candidate)?;
             let post = PostId(found.post);
             Some(Item {
@@ -343,12 +344,24 @@ impl Node {
             })
         };
         let ranked = rank(feed, candidates);
-        let explained = ranked.iter().filter_map(|ranked| {
-            Some((ranked.score as f32, candidates.get(ranked.candidate)?.features))
-        });
-        let explained = explained.collect();
-        let items: Vec<_> = ranked.into_iter().filter_map(item).collect();
-        (Snapshot::new(user, name, (&items, gathered.tags), now_ms), explained)
+        let items: Vec<_> = ranked.iter().filter_map(item).collect();
+        let snapshot = Snapshot::new(user, name, (&items, gathered.tags), now_ms);
+        (snapshot, Explained { ranked, candidates: gathered.candidates })
+    }
+}
+
+/// Scores and features of the posts of a ranking.
+#[derive(Default)]
+struct Explained {
+    ranked: Vec<Ranked>,
+    candidates: Vec<Candidate>,
+}
+
+impl Explained {
+    /// Score and features of the post at a place.
+    fn of(&self, place: usize) -> Option<(f32, Features)> {
+        let ranked = self.ranked.get(place)?;
+        Some((ranked.score as f32, self.candidates.get(ranked.candidate)?.features))
     }
 }
 

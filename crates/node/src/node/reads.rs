@@ -16,7 +16,7 @@ use store::Store;
 use tokio::sync::watch;
 
 use super::Node;
-use crate::views::{Change, Lost, News, Views};
+use crate::views::{Change, Lost, News, UserNames, Views};
 
 impl Node {
     /// Returns the facts of the feed. May block.
@@ -241,6 +241,13 @@ impl Node {
         let shown = |post: &Post| !self.is_deleted(post.author);
         let in_memory = |id| row(id).map(|row| rows::decode::<Post>(&row)).filter(shown);
         self.views().entities.try_post(&self.shared.store, in_memory, post, wants, out)
+    }
+
+    /// Returns the handle and the name of a user; `None` if the user does not exist. May block.
+    #[must_use]
+    pub fn names(&self, user: UserId) -> Option<UserNames> {
+        let names = || self.views().entities.names_of(&self.shared.store, self.facts(), user);
+        if self.is_deleted(user) { None } else { names() }
     }
 
     /// Appends a post as JSON; returns false if it does not exist. May block.

@@ -47,7 +47,7 @@ use effects::Effects;
 pub use effects::Lost;
 pub(crate) use entities::Entities;
 pub use entities::{Entity, EntityKey, MadeOf};
-pub(crate) use names::UserNames;
+pub use names::UserNames;
 use newest::NewestPosts;
 use ranked::Ranked;
 pub(crate) use stories::{Shown, Stories};

@@ -2,7 +2,7 @@
 //!
 //! A name is current while its user has the revision that was read before the name.
 
-use feed::{Facts, Handle, Name, UserId};
+use feed::{Facts, User, UserId};
 use rows::{Rows, Subject};
 
 use super::entities::{Entities, Entity, EntityKey, MadeOf, Revisions};
@@ -12,15 +12,18 @@ const BLOCK: usize = 64;
 /// Size of a user's entry in a block, in bytes: the count of the user's revision, and the begin and end of the user's
 /// texts. Begin and end are equal for a user who was not read.
 const PLACE_BYTES: usize = 8;
-/// Size of all entries of a block in bytes. The texts follow: per user the length of the handle in one byte, the
-/// handle, the name.
+/// Size of all entries of a block in bytes. The texts follow: per user one byte with the length of the handle and
+/// [`UNDISCOVERABLE`], the handle, the name.
 const PLACES_BYTES: usize = BLOCK * PLACE_BYTES;
+/// Bit that is set for users who opted out of suggestions.
+const UNDISCOVERABLE: u8 = 1 << 7;
 const TEXT_BYTES_MAX: usize = 1 + feed::limits::HANDLE_CHARS_MAX + feed::limits::NAME_BYTES_MAX;
 
+const _: () = assert!(feed::limits::HANDLE_CHARS_MAX < UNDISCOVERABLE as usize);
 const _: () = assert!(PLACES_BYTES + BLOCK * TEXT_BYTES_MAX < u16::MAX as usize);
 
-/// Handle and name of a user, as posts and stories show them.
-pub(crate) struct UserNames {
+/// Handle and name of a user, as posts and stories show them, and whether the user may be suggested to others.
+pub struct UserNames {
     block: Entity,
     index: usize,
 }
@@ -69,7 +72,7 @@ impl Entities {
     }
 
     /// Returns the names of a user, from the facts if they are not cached.
-    pub(super) fn names_of<R: Rows + ?Sized>(
+    pub(crate) fn names_of<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
         facts: Facts<'_, R>,
@@ -79,24 +82,19 @@ impl Entities {
         self.names(revisions, user).or_else(|| {
             // Deleted users are included, because posts still mention them.
             let stored = facts.stored_user(user)?;
-            Some(self.add_names(user, count, &stored.handle, &stored.name))
+            Some(self.add_names(user, count, &stored))
         })
     }
 
     /// Caches the names of a user, with the count of the revision that was read before them, and returns them.
-    pub(super) fn add_names(
-        &self,
-        user: UserId,
-        count: u32,
-        handle: &Handle,
-        name: &Name,
-    ) -> UserNames {
+    pub(super) fn add_names(&self, user: UserId, count: u32, stored: &User) -> UserNames {
         let (key, index) = place_of(user);
-        let (handle, name) = (handle.as_str().as_bytes(), name.as_str().as_bytes());
+        let (handle, name) = (stored.handle.as_str().as_bytes(), stored.name.as_str().as_bytes());
         let Ok(length) = u8::try_from(handle.len()) else {
             unreachable!("a handle has at most 30 bytes");
         };
-        let texts = [&[length], handle, name].concat();
+        let first = if stored.undiscoverable { length | UNDISCOVERABLE } else { length };
+        let texts = [&[first], handle, name].concat();
         // If two threads add users at the same time, one user may be lost, and is then read again.
         let old = self.read(key, |block| Some(block.clone()));
         let old = old.as_ref().map_or(&[][..], Entity::bytes);
@@ -108,20 +106,29 @@ impl Entities {
 
 impl UserNames {
     /// Returns the handle.
-    pub(crate) fn handle(&self) -> &str {
+    #[must_use]
+    pub fn handle(&self) -> &str {
         self.split().0
     }
 
     /// Returns the name.
-    pub(crate) fn name(&self) -> &str {
+    #[must_use]
+    pub fn name(&self) -> &str {
         self.split().1
     }
 
-    fn split(&self) -> (&str, &str) {
+    /// Whether the user opted out of suggestions.
+    pub(crate) fn is_undiscoverable(&self) -> bool {
+        self.split().2
+    }
+
+    fn split(&self) -> (&str, &str, bool) {
         let split = || {
-            let (length, texts) = found(self.block.bytes(), self.index)?.1.split_first()?;
-            let (handle, name) = texts.split_at_checked(usize::from(*length))?;
-            Some((str::from_utf8(handle).ok()?, str::from_utf8(name).ok()?))
+            let (first, texts) = found(self.block.bytes(), self.index)?.1.split_first()?;
+            let length = usize::from(first & !UNDISCOVERABLE);
+            let (handle, name) = texts.split_at_checked(length)?;
+            let is_undiscoverable = first & UNDISCOVERABLE != 0;
+            Some((str::from_utf8(handle).ok()?, str::from_utf8(name).ok()?, is_undiscoverable))
         };
         let Some(split) = split() else { unreachable!("a handle and a name were added") };
         split
@@ -131,6 +138,8 @@ impl UserNames {
 #[cfg(test)]
 #[cfg(not(feature = "loom"))]
 mod tests {
+    use feed::{Handle, Name};
+    use rows::Stamp;
     use store::Revision;
 
     use super::*;
@@ -149,8 +158,10 @@ mod tests {
     }
 
     fn add(names: &Entities, user: u32, count: u32, handle: &str, name: &str) -> UserNames {
-        let (handle, name) = (Handle::parse(handle).unwrap(), Name::parse(name).unwrap());
-        names.add_names(UserId(user), count, &handle, &name)
+        let mut stored = User::of(Handle::parse(handle).unwrap(), Stamp(1));
+        stored.name = Name::parse(name).unwrap();
+        stored.undiscoverable = user.is_multiple_of(2);
+        names.add_names(UserId(user), count, &stored)
     }
 
     fn get(names: &Entities, user: u32, count: u32) -> Option<(String, String)> {
@@ -171,6 +182,8 @@ mod tests {
         }
         for user in [3, 64, 65, 70, 127] {
             assert_eq!(get(&names, user, 0), both(&format!("user{user}"), "Ada ☕"));
+            let known = names.names(&At(0), UserId(user)).unwrap();
+            assert_eq!(known.is_undiscoverable(), user % 2 == 0);
         }
         for user in [0, 63, 66, 126, 128, u32::MAX] {
             assert_eq!(get(&names, user, 0), None, "{user}");

@@ -1,11 +1,10 @@
 //! Reasons for the posts of a page, checked when the page is read.
 
-use feed::{
-    FOLLOWED_TAGS, Facts, HomeAuthors, Post, PostId, Reaction, Tag, UserId, Viewer, Visibility,
-};
+use feed::{FOLLOWED_TAGS, HomeAuthors, Post, PostId, Reaction, Tag, UserId, Viewer, Visibility};
 use rank::{Feed, Source};
 use store::Store;
 
+use super::Node;
 use super::feedback::Feedback;
 use crate::views::ranked::{Item, Likers, Snapshot, language_number, tag_number};
 
@@ -37,6 +36,7 @@ pub enum Reason {
 
 /// Reader of posts for a feed of a viewer.
 pub(super) struct PageReader<'a> {
+    node: &'a Node,
     viewer: &'a Viewer<'a, Store>,
     user: UserId,
     feed: &'a Feed,
@@ -48,12 +48,13 @@ pub(super) struct PageReader<'a> {
 
 impl<'a> PageReader<'a> {
     pub(super) fn new(
+        node: &'a Node,
         viewer: &'a Viewer<'a, Store>,
         (user, feed): (UserId, &'a Feed),
         (home, follows_tags): (HomeAuthors, bool),
     ) -> Self {
         let feedback = Feedback::of(viewer.facts(), user);
-        Self { viewer, user, feed, home, follows_tags, feedback }
+        Self { node, viewer, user, feed, home, follows_tags, feedback }
     }
 
     /// Whether the feed may show a post to the viewer.
@@ -75,7 +76,7 @@ impl<'a> PageReader<'a> {
         let is_shown = match (is_followed, is_at_home) {
             (true, _) => post.visibility != Visibility::Direct,
             (false, true) => post.visibility == Visibility::Public,
-            (false, false) => may_be_suggested(facts, &post),
+            (false, false) => self.node.may_be_suggested(&post),
         };
         is_shown.then_some((post, is_followed, is_at_home))
     }
@@ -152,11 +153,13 @@ impl<'a> PageReader<'a> {
     }
 }
 
-/// Whether a post may be shown to users who do not follow its author.
-pub(super) fn may_be_suggested(facts: Facts<'_, Store>, post: &Post) -> bool {
-    let is_plain = post.visibility == Visibility::Public
-        && post.boost.is_none()
-        && !post.sensitive
-        && post.warning.as_str().is_empty();
-    is_plain && facts.user(post.author).is_some_and(|author| !author.undiscoverable)
+impl Node {
+    /// Whether a post may be shown to users who do not follow its author. May block.
+    pub(super) fn may_be_suggested(&self, post: &Post) -> bool {
+        let is_plain = post.visibility == Visibility::Public
+            && post.boost.is_none()
+            && !post.sensitive
+            && post.warning.as_str().is_empty();
+        is_plain && self.names(post.author).is_some_and(|author| !author.is_undiscoverable())
+    }
 }

@@ -8,7 +8,6 @@ use rank::Feeds;
 use store::Store;
 
 use super::Node;
-use super::reasons::may_be_suggested;
 use crate::views::ranked::tag_number;
 
 /// Maximum age of the posts of a popular hashtag, in milliseconds: a week.
@@ -24,7 +23,7 @@ impl Node {
         let mut posts = self.views().ranked.popular();
         posts.retain(|post| {
             let post = facts.post(*post).filter(|post| viewer.wanted(post));
-            post.is_some_and(|post| may_be_suggested(facts, &post))
+            post.is_some_and(|post| self.may_be_suggested(&post))
         });
         posts
     }
@@ -45,7 +44,7 @@ impl Node {
             let post = facts.post(item.post).filter(|post| viewer.wanted(post))?;
             let author = post.author;
             let is_known = facts.follows(user, author) || facts.requests(user, author);
-            (!is_known && may_be_suggested(facts, &post)).then_some(author)
+            (!is_known && self.may_be_suggested(&post)).then_some(author)
         });
         authors.take(max).collect()
     }

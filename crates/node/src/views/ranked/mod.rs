@@ -43,8 +43,8 @@ use gather::Gathered;
 pub(crate) use gather::{AtHome, Less, Likers, Taste};
 pub(crate) use languages::language_number;
 use reactions::{Group, REACTIONS_MAX, Reactions};
+use recent::Recents;
 pub(crate) use recent::tag_number;
-use recent::{Recent, Recents};
 use seen::Seen;
 pub(crate) use snapshots::{Item, Snapshot, Snapshots};
 use topics::{Popular, Topic, Topics};
@@ -100,7 +100,7 @@ impl Sizes {
     /// sixteenth for reports of what users have seen.
     pub(crate) const fn of(bytes: usize) -> Self {
         Self {
-            posts: bytes / 16 * 5 / size_of::<Recent>(),
+            posts: bytes / 16 * 5 / recent::POST_BYTES_MAX,
             readers: bytes / 16 / seen::READER_BYTES,
             users: bytes / 4 / reactions::USER_BYTES_MAX,
             topics: bytes / 8 / topics::TOPIC_BYTES_MAX,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use feed::{PostId, Tag, UserId};
+use hashbrown::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of hashtags of a post that count.
@@ -33,8 +34,6 @@ pub(super) struct Recent {
     pub(super) is_plain: bool,
     pub(super) is_removed: bool,
 }
-
-const _: () = assert!(size_of::<Recent>() <= 64, "a recent post has less than 100 bytes");
 
 /// Number of a hashtag. Two hashtags may share a number, so reasons name a hashtag of the text.
 pub(crate) fn tag_number(tag: &Tag) -> u32 {
@@ -75,15 +74,23 @@ fn half_lives(post: PostId) -> f64 {
     (post.unix_ms() as f64 - ORIGIN_MS) / HALF_LIFE_MS
 }
 
+/// Maximum size of a recent post in bytes, with its entry of the hash table, which may be half full.
+pub(super) const POST_BYTES_MAX: usize = size_of::<Recent>() + 2 * (size_of::<(PostId, u32)>() + 1);
+const _: () = assert!(POST_BYTES_MAX < 100);
+
 /// Ring of recent posts, ordered by id.
 pub(super) struct Recents {
     ring: VecDeque<Recent>,
+    /// Number of each post: how many posts had been added before, modulo 2^32.
+    numbers: HashMap<PostId, u32>,
+    /// Number of the oldest post.
+    first: u32,
     max: usize,
 }
 
 impl Recents {
     pub(super) fn new(max: usize) -> Self {
-        Self { ring: VecDeque::new(), max }
+        Self { ring: VecDeque::new(), numbers: HashMap::new(), first: 0, max }
     }
 
     /// Appends a post; returns false if it is not newer than all others.
@@ -94,10 +101,15 @@ impl Recents {
         if self.ring.capacity() == 0 {
             // Never grows, so it never has twice the size. The system provides memory when it is used.
             self.ring.reserve_exact(self.max);
+            self.numbers.reserve(self.max);
         }
-        if self.ring.len() >= self.max {
-            self.ring.pop_front();
+        if self.ring.len() >= self.max
+            && let Some(oldest) = self.ring.pop_front()
+        {
+            self.numbers.remove(&oldest.id);
+            self.first = self.first.wrapping_add(1);
         }
+        self.numbers.insert(post.id, self.first.wrapping_add(self.ring.len() as u32));
         self.ring.push_back(post);
         true
     }
@@ -112,9 +124,12 @@ impl Recents {
         self.ring.back().map_or(PostId(0), |found| found.id)
     }
 
+    fn place(&self, post: PostId) -> Option<usize> {
+        self.numbers.get(&post).map(|number| number.wrapping_sub(self.first) as usize)
+    }
+
     pub(super) fn get(&self, post: PostId) -> Option<&Recent> {
-        let place = self.ring.binary_search_by_key(&post, |found| found.id).ok()?;
-        self.ring.get(place).filter(|found| !found.is_removed)
+        self.ring.get(self.place(post)?).filter(|found| !found.is_removed)
     }
 
     /// Posts that are not removed, oldest first.
@@ -123,7 +138,7 @@ impl Recents {
     }
 
     pub(super) fn get_mut(&mut self, post: PostId) -> Option<&mut Recent> {
-        let place = self.ring.binary_search_by_key(&post, |found| found.id).ok()?;
+        let place = self.place(post)?;
         self.ring.get_mut(place).filter(|found| !found.is_removed)
     }
 

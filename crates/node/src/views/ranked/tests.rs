@@ -2,6 +2,7 @@
 
 use rank::Sources;
 
+use super::recent::Recent;
 use super::recent::TAGS_MAX;
 use super::*;
 

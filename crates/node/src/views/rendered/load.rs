@@ -24,7 +24,7 @@ impl Entities {
         let users = facts.users_before(before, limit);
         for (id, user) in &users {
             let revision = revisions.revision(Subject::Profile(id.0.into()));
-            self.add_names(*id, revision.count, &user.handle, &user.name);
+            self.add_names(*id, revision.count, user);
         }
         users.last().map(|(id, _)| *id).filter(|_| self.has_room(Kind::Users, LOADED_PART))
     }
