@@ -1,5 +1,6 @@
 //! The ranked feed `for-you`, read over 64 connections by active users, compared with the home timelines of the same
-//! users in the same run: first pages, of which each makes a ranking, and next pages of a ranking.
+//! users in the same run: first pages, of which each makes a ranking, and next pages of a ranking. And what ranked feeds
+//! cost others: homes and posts on this server, compared with a server on which nobody has read a ranked feed.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -43,14 +44,26 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     send_all(roost.address, homes.concat()).await?;
     drive(roost.address, CONNECTIONS, Duration::from_secs(5), |n| get(&first, n)).await?;
 
+    let other = tempfile::tempdir()?;
+    let without = Server::roost(&plan.roost, other.path(), &["--durability", "never"]).await?;
+    fill(&without).await?;
+    send_all(without.address, homes.concat()).await?;
+    let posts: Requests = (0..CONNECTIONS).map(|connection| posts(&roost, connection)).collect();
+
     let time = Duration::from_secs(plan.seconds);
-    let closed = async |requests: &Requests| {
-        drive(roost.address, CONNECTIONS, time, |connection| get(requests, connection)).await
+    let closed_at = async |server: &Server, requests: &Requests| {
+        drive(server.address, CONNECTIONS, time, |connection| get(requests, connection)).await
     };
+    let closed = async |requests: &Requests| closed_at(&roost, requests).await;
+    let (mut home_cost, mut post_cost) = (Vec::new(), Vec::new());
     let names = ["home timeline", "for-you, first page", "for-you, next page"];
     let mut all = names.map(|name| Samples { name, ..Samples::default() });
     for _ in 0..plan.runs {
+        let home_without = closed_at(&without, &homes).await?.per_second;
         let home = closed(&homes).await?.per_second;
+        home_cost.push(home / home_without);
+        let posted = closed(&posts).await?.per_second;
+        post_cost.push(posted / closed_at(&without, &posts).await?.per_second);
         let made = closed(&first).await?.per_second;
         let made_for_next = of(NEXT_READERS, &|_| PAGE.to_owned());
         let next = next_pages(&roost, &made_for_next).await?;
@@ -79,6 +92,15 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
             samples.p99s.push(p99 / *p99_of_home.get_or_insert(p99));
         }
     }
+    report_pages(all, report);
+    for (name, ratios) in [("home timeline", home_cost), ("posts, never", post_cost)] {
+        let name = format!("{name}, with / without use of ranked feeds, rate");
+        report.add(name, "ratio", ratios, Some(Target::AtLeast(0.97)));
+    }
+    Ok(())
+}
+
+fn report_pages(all: [Samples; 3], report: &mut Report) {
     let [_, made, continued] = &all;
     let three = made.rates.iter().zip(&continued.rates);
     let three: Vec<_> = three.map(|(made, next)| 3.0 / (1.0 / made + 2.0 / next)).collect();
@@ -93,8 +115,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     }
     // Computed from the rates: a reader reads three pages of a ranking.
     let least = Some(Target::AtLeast(10_000.0));
-    report.add("for-you, a first page and two next ones".to_owned(), "1/s", three, least);
-    Ok(())
+    report.add("for-you, a first page and two next ones", "1/s", three, least);
 }
 
 /// Samples of a kind of page.
@@ -107,6 +128,16 @@ struct Samples {
     ratios: Vec<f64>,
     /// Quotients of the 99th percentiles of latency.
     p99s: Vec<f64>,
+}
+
+/// Posts by users who read over a connection.
+fn posts(server: &Server, connection: usize) -> Vec<Vec<u8>> {
+    let users = connection * READERS..(connection + 1) * READERS;
+    let post = |user: usize| {
+        let body = format!("{{\"text\":\"{}\"}}", text(user as u64));
+        server.post(&format!("/v1/users/{user}/posts"), &body)
+    };
+    users.map(post).collect()
 }
 
 fn get(requests: &Requests, connection: usize) -> Vec<Vec<u8>> {
