@@ -33,9 +33,15 @@ async fn page(world: &World, reader: &Person, query: &str) -> (Vec<String>, Opti
 #[tokio::test]
 async fn pages_follow_the_ranking_by_the_last_status_and_by_links() {
     let (world, _, ada, posts) = world().await;
+    let [fan, other] = world.people(["fan", "other"]).await;
+    for reader in [&fan, &other] {
+        let path = format!("/api/v1/statuses/{}/favourite", posts[0]);
+        reader.call(&world, "POST", &path, &[]).await;
+    }
     let (first, link) = page(&world, &ada, "limit=2").await;
     let link = link.unwrap();
     let (start, end) = (&first[0], &first[1]);
+    assert_eq!(start, &posts[0], "the most popular one, not the newest");
     assert!(link.contains(&format!("list/1?limit=2&max_id={end}>; rel=\"next\"")), "{link}");
     assert!(link.contains(&format!("list/1?limit=2&min_id={start}>; rel=\"prev\"")), "{link}");
     let mut all = first.clone();
