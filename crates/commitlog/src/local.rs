@@ -164,6 +164,12 @@ impl LocalLog {
         Position(self.last)
     }
 
+    /// Returns the position of the first group of the newest segment, even if it has no group yet.
+    #[must_use]
+    pub fn newest_segment(&self) -> Position {
+        Position(self.tail.first)
+    }
+
     /// Reads groups that were found at the opening and not yet returned, one segment at a time.
     fn read_on(&mut self) -> Result<(), LogError> {
         let next = self.delivered + 1;

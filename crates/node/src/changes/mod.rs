@@ -1,14 +1,14 @@
 //! Change feed: what applied commands changed, in the order of the log, for the other systems of a product.
 //!
-//! It is a second log, next to that of the commands. For each group of the log it has a group with the same position
-//! and time: the [`Record`]s of the group's effects. A record has a kind and ids. Readers take the content from the
-//! facts at the time of reading, so what is erased or hidden there is not in the feed either.
+//! It is a second log, next to that of the commands. For each group of the log whose effects have [`Record`]s it has an
+//! entry with the position of the group, its time and the records. A record has a kind and ids. Readers take the content
+//! from the facts at the time of reading, so what is erased or hidden there is not in the feed either.
 //!
-//! The writer appends the records after a group is applied and before it is visible. It never waits for a sync of them,
-//! except once per segment. A checkpoint syncs them first, so after a crash the replay yields the records that are
-//! lost, and those that are not lost are recognized by their positions.
+//! The writer appends an entry after a group is applied and before it is visible. It never waits for a sync of them,
+//! except once per segment. A checkpoint first notes the last applied group, unless it has an entry, and syncs. So after
+//! a crash the replay yields the records that are lost, and those that are not lost are recognized by their positions.
 //!
-//! - **Invariant:** between the oldest kept group and the last applied one no group is missing. If the files do not
+//! - **Invariant:** between the oldest kept entry and the last applied group no record is missing. If the files do not
 //!   continue the store, because the feed was off or they are damaged, they are begun again; readers then notice that
 //!   their position is gone.
 //! - **Invariant:** an error of the files ends the feed until the next start, and nothing else: it can be begun again.
@@ -20,6 +20,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +31,8 @@ use commitlog::{
     LocalLog, Log as _, LogError, LogOptions, LogReader, Position, SyncPoint, begin_after,
 };
 use feed::Effect;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::options::NodeOptions;
 pub use record::{Kind, Of, Record};
@@ -40,6 +43,27 @@ const SEGMENT_BYTES: u64 = 1 << 20;
 pub const BYTES_MIN: u64 = 8 * SEGMENT_BYTES;
 /// Maximum number of segments without records that are read at a time.
 const SEGMENTS_MAX: usize = 8;
+
+/// Number of segments that are open at a time while a start reads the beginnings of all.
+const SEGMENTS_OPEN_MAX: usize = if cfg!(test) { 4 } else { 64 };
+
+/// Entry of the files.
+#[derive(Deserialize, Serialize)]
+enum Entry {
+    /// The first one: the feed has the records of all groups after this position of the log.
+    Begin(u64),
+    /// Records of the group at this position. Groups before it without an entry have none.
+    Group(u64, Vec<Record>),
+}
+
+/// Segment of the files.
+#[derive(Clone, Copy)]
+struct Segment {
+    /// Number of its first entry.
+    first: u64,
+    /// Position of the log from which on this segment and later ones have all records.
+    from: u64,
+}
 
 /// Position in the feed: everything up to a group, or up to a record of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +154,10 @@ pub(crate) struct Kept {
     dir: PathBuf,
     /// Last group that may have records. The writer sets it before the group is visible.
     last: AtomicU64,
+    /// Number of entries so far.
+    entries: AtomicU64,
+    /// Kept segments, oldest first; each but the last one has an entry.
+    segments: Mutex<VecDeque<Segment>>,
     bytes: AtomicU64,
     has_failed: AtomicBool,
 }
@@ -169,7 +197,33 @@ impl Kept {
         if self.has_failed() {
             return Err(Unavailable::Failed);
         }
-        gap(&self.dir, after, up_to)
+        let done = after.map_or(Position(0), Place::before);
+        if done > up_to {
+            return Ok(Gap::Foreign);
+        }
+        let Some((oldest, found, end)) = self.segment_after(done) else {
+            return Ok(Gap::Removed(Place::after(up_to.0)));
+        };
+        Ok(match (after, found) {
+            (Some(_), None) => Gap::Removed(Place::after(oldest.from - 1)),
+            _ => Gap::Damaged(Place::after(end.min(up_to).0)),
+        })
+    }
+
+    /// Hides the oldest segment from readers before it is removed, unless it is the last one. Returns whether it did.
+    fn forget_oldest(&self) -> bool {
+        let mut segments = self.segments.lock();
+        segments.len() > 1 && segments.pop_front().is_some()
+    }
+
+    /// Returns the oldest segment, the one that has the group after `done`, if it is kept, and the last group before the
+    /// segment after it, or after the oldest one.
+    fn segment_after(&self, done: Position) -> Option<(Segment, Option<Segment>, Position)> {
+        let segments = self.segments.lock();
+        let before = segments.partition_point(|segment| segment.from <= done.0.saturating_add(1));
+        let found = before.checked_sub(1).and_then(|at| segments.get(at)).copied();
+        let end = segments.get(before.max(1)).map_or(u64::MAX, |next| next.from - 1);
+        Some((*segments.front()?, found, Position(end)))
     }
 
     /// Reads at most `limit` records after a place, or after the beginning, from groups up to `up_to`, which are
@@ -189,20 +243,85 @@ impl Kept {
         if after.is_some_and(|after| !self.has_after(after.before())) {
             return Ok(Records { items: Vec::new(), next: Place::after(up_to.0) });
         }
-        match read(&self.dir, after, up_to, limit) {
+        match self.read_files(after, up_to, limit) {
             // The oldest segment may have been removed while it was opened.
-            Err(Unavailable::Gone) if after.is_none() => read(&self.dir, after, up_to, limit),
+            Err(Unavailable::Gone) if after.is_none() => self.read_files(after, up_to, limit),
             read => read,
         }
+    }
+
+    /// Reads a bounded part of the files, so `next` may be before `up_to` even if there are no records.
+    fn read_files(
+        &self,
+        after: Option<Place>,
+        up_to: Position,
+        limit: usize,
+    ) -> Result<Records, Unavailable> {
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        let oldest = self.segment_after(Position(0)).ok_or(Unavailable::Gone)?.0;
+        let after = after.unwrap_or(Place::after(oldest.from - 1));
+        let (mut items, mut next) = (Vec::new(), after);
+        for _ in 0..SEGMENTS_MAX {
+            let done = next.before();
+            if done >= up_to || !items.is_empty() {
+                break;
+            }
+            let found = self.segment_after(done).and_then(|(_, found, end)| Some((found?, end)));
+            let (segment, end) = found.ok_or(Unavailable::Gone)?;
+            let before = Position(segment.first - 1);
+            let reader = LogReader::open_after(Arc::clone(&disk), &self.dir, before, 2)?;
+            if reader.first() != Some(Position(segment.first)) {
+                return Err(Unavailable::Gone);
+            }
+            let entries = Position(self.entries.load(Ordering::Acquire));
+            let read =
+                reader.read(before, reader.end_of_segment(before).min(entries), &mut |group| {
+                    let Entry::Group(position, records) = postcard::from_bytes(group.payload)?
+                    else {
+                        return Ok(());
+                    };
+                    if position <= done.0 || position > up_to.0 {
+                        return Ok(());
+                    }
+                    let skipped = after.index.filter(|_| position == after.group);
+                    for (index, record) in (0..).zip(records) {
+                        if skipped.is_some_and(|skipped| index <= skipped) {
+                            continue;
+                        }
+                        if items.len() == limit {
+                            return Err("the page is full".into());
+                        }
+                        let place = Place { group: position, index: Some(index) };
+                        items.push((place, group.time_ms, record));
+                    }
+                    Ok(())
+                });
+            next = match (read, items.last()) {
+                (Ok(()), _) => Place::after(end.min(up_to).0),
+                // The page is full, or the next entry cannot be read: then the next read has this error.
+                (Err(_), Some((place, ..))) => *place,
+                (Err(error), _) => return Err(error.into()),
+            };
+        }
+        Ok(Records { items, next })
     }
 }
 
 /// The writer's side of the feed.
 pub(crate) struct ChangeLog {
     /// `None` after an error.
-    log: Option<LocalLog>,
+    files: Option<Files>,
     bytes_max: u64,
     kept: Arc<Kept>,
+}
+
+/// Files of the feed.
+struct Files {
+    log: LocalLog,
+    /// Last group that has an entry, or before which the feed begins.
+    written: u64,
+    /// Last group whose records are in the files; the groups after `written` had none.
+    done: u64,
 }
 
 /// Sync of the records so far, for another thread.
@@ -222,13 +341,22 @@ impl ChangeLog {
     /// options have no feed.
     pub(crate) fn open(options: &NodeOptions, ends: (Position, Position)) -> Option<Self> {
         let dir = options.changes_dir()?;
-        let opened = open(&dir, ends);
-        let last = opened.as_ref().map_or(0, |log| log.last().0);
-        let (last, bytes, has_failed) =
-            (AtomicU64::new(last), AtomicU64::new(0), AtomicBool::new(false));
-        let kept = Arc::new(Kept { dir, last, bytes, has_failed });
-        let log = opened.map_err(|error| kept.fail(&error)).ok();
-        Some(Self { log, bytes_max: options.changes_max, kept })
+        let (files, segments, error) = match open(&dir, ends) {
+            Ok((files, segments)) => (Some(files), segments, None),
+            Err(error) => (None, VecDeque::new(), Some(error)),
+        };
+        let (last, entries) =
+            files.as_ref().map_or((0, 0), |files| (files.written, files.log.last().0));
+        let kept = Arc::new(Kept {
+            dir,
+            last: AtomicU64::new(last),
+            entries: AtomicU64::new(entries),
+            segments: Mutex::new(segments),
+            bytes: AtomicU64::new(0),
+            has_failed: AtomicBool::new(false),
+        });
+        error.iter().for_each(|error| kept.fail(error));
+        Some(Self { files, bytes_max: options.changes_max, kept })
     }
 
     /// Returns the state that readers need.
@@ -236,24 +364,22 @@ impl ChangeLog {
         Arc::clone(&self.kept)
     }
 
-    /// Appends the records of a group, unless the feed has them already.
+    /// Appends the records of a group, unless the feed has them already, or there are none.
     pub(crate) fn record(&mut self, position: Position, time_ms: u64, effects: &[Effect]) {
-        let kept = Arc::clone(&self.kept);
-        self.attempt(|log| {
-            if position <= log.last() {
+        self.attempt(|files, kept| {
+            if position.0 <= files.done {
                 return Ok(());
             }
-            if position.0 != log.last().0 + 1 {
-                return Err(LogError::ShorterThanStore { last: log.last(), from: position });
+            if position.0 != files.done + 1 {
+                let last = Position(files.done);
+                return Err(LogError::ShorterThanStore { last, from: position });
             }
             let records: Vec<Record> = effects.iter().filter_map(Record::of).collect();
-            let payload = postcard::to_allocvec(&records);
-            let payload =
-                payload.map_err(|source| LogError::Read { position, source: source.into() })?;
-            log.write_group(&payload, time_ms)?;
             if !records.is_empty() {
+                files.write(&Entry::Group(position.0, records), time_ms, kept)?;
                 kept.last.store(position.0, Ordering::Release);
             }
+            files.done = position.0;
             Ok(())
         });
     }
@@ -262,47 +388,85 @@ impl ChangeLog {
     /// little free space. Returns whether it did.
     pub(crate) fn shrink(&mut self, is_low: bool) -> bool {
         let bytes_max = if is_low { self.bytes_max.min(BYTES_MIN) } else { self.bytes_max };
-        let kept = Arc::clone(&self.kept);
-        let freed = self.attempt(|log| {
-            let freed = log.shrink(bytes_max)?;
-            kept.bytes.store(log.size(), Ordering::Relaxed);
-            Ok(freed)
+        let removed = self.attempt(|files, kept| {
+            let has_removed = files.log.size() > bytes_max && kept.forget_oldest();
+            if has_removed {
+                files.log.shrink(bytes_max)?;
+            }
+            kept.bytes.store(files.log.size(), Ordering::Relaxed);
+            Ok(has_removed)
         });
-        freed.is_some_and(|freed| freed > 0)
+        removed == Some(true)
     }
 
-    /// Returns a sync of all records so far.
-    pub(crate) fn sync_point(&self) -> RecordSync {
-        RecordSync(self.log.as_ref().map(LocalLog::sync_point), self.kept())
+    /// Notes the last group, unless it has an entry, and returns a sync of all records so far. A start that finds a
+    /// later group in the store begins the feed again.
+    pub(crate) fn sync_point(&mut self) -> RecordSync {
+        self.attempt(|files, kept| {
+            if files.written == files.done {
+                return Ok(());
+            }
+            files.write(&Entry::Group(files.done, Vec::new()), 0, kept)
+        });
+        RecordSync(self.files.as_ref().map(|files| files.log.sync_point()), self.kept())
     }
 
     /// Changes the files, unless the feed has failed. An error ends the feed.
     fn attempt<T>(
         &mut self,
-        change: impl FnOnce(&mut LocalLog) -> Result<T, LogError>,
+        change: impl FnOnce(&mut Files, &Kept) -> Result<T, LogError>,
     ) -> Option<T> {
-        let log = self.log.as_mut().filter(|_| !self.kept.has_failed());
-        let done = log.map(change)?.map_err(|error| self.kept.fail(&error)).ok();
+        let files = self.files.as_mut().filter(|_| !self.kept.has_failed());
+        let changed = files.map(|files| change(files, &self.kept))?;
+        let done = changed.map_err(|error| self.kept.fail(&error)).ok();
         if done.is_none() {
-            self.log = None;
+            self.files = None;
         }
         done
     }
 }
 
+impl Files {
+    /// Appends an entry, and shows it to readers.
+    fn write(&mut self, entry: &Entry, time_ms: u64, kept: &Kept) -> Result<(), LogError> {
+        let number = Position(self.log.last().0 + 1);
+        self.log.write_group(&encoded(entry, number)?, time_ms)?;
+        if self.log.newest_segment() == number {
+            let segment = Segment { first: number.0, from: self.written + 1 };
+            kept.segments.lock().push_back(segment);
+        }
+        kept.entries.store(number.0, Ordering::Release);
+        self.written = entry.group();
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Position of its group, or before the first group.
+    fn group(&self) -> u64 {
+        match self {
+            Self::Begin(group) | Self::Group(group, _) => *group,
+        }
+    }
+}
+
 /// Opens the files in `dir`, or begins again if they do not continue the store.
-fn open(dir: &Path, (applied, last): (Position, Position)) -> Result<LocalLog, LogError> {
+fn open(
+    dir: &Path,
+    (applied, last): (Position, Position),
+) -> Result<(Files, VecDeque<Segment>), LogError> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     match open_kept(&disk, dir) {
-        Ok(Some(log)) if (applied..=last).contains(&log.last()) => return Ok(log),
+        Ok(Some(kept)) if (applied.0..=last.0).contains(&kept.0.written) => return Ok(kept),
         Ok(None) => {}
-        Ok(Some(log)) => tracing::warn!(
-            kept = log.last().0,
+        Ok(Some((files, _))) => tracing::warn!(
+            kept = files.written,
             applied = applied.0,
             "the change feed begins again: it does not continue what was applied"
         ),
         Err(
             error @ (LogError::Damaged { .. }
+            | LogError::Read { .. }
             | LogError::StartsAfterStore { .. }
             | LogError::ShorterThanStore { .. }),
         ) => {
@@ -311,8 +475,12 @@ fn open(dir: &Path, (applied, last): (Position, Position)) -> Result<LocalLog, L
         Err(error) => return Err(error),
     }
     clear(&*disk, dir)?;
-    begin_after(&*disk, dir, applied, SEGMENT_BYTES)?;
-    LocalLog::open_with(disk, dir, LOG_OPTIONS, applied)
+    begin_after(&*disk, dir, Position(0), SEGMENT_BYTES)?;
+    let mut log = LocalLog::open_with(disk, dir, LOG_OPTIONS, Position(0))?;
+    let (written, done) = (applied.0, applied.0);
+    log.write_group(&encoded(&Entry::Begin(applied.0), Position(1))?, 0)?;
+    let segments = VecDeque::from([Segment { first: 1, from: applied.0 + 1 }]);
+    Ok((Files { log, written, done }, segments))
 }
 
 /// Removes all segments, oldest first, so that what an interruption leaves still does not continue the store. Keeps the
@@ -337,88 +505,54 @@ fn clear(disk: &dyn Disk, dir: &Path) -> Result<(), LogError> {
 const LOG_OPTIONS: LogOptions =
     LogOptions { segment_bytes: SEGMENT_BYTES, prepares_on_thread: true };
 
-/// Opens existing files; `None` if there are none.
-fn open_kept(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Option<LocalLog>, LogError> {
+/// Opens existing files; `None` if there are none, or no entries.
+fn open_kept(
+    disk: &Arc<dyn Disk>,
+    dir: &Path,
+) -> Result<Option<(Files, VecDeque<Segment>)>, LogError> {
     if !dir.exists() {
         return Ok(None);
     }
     let reader = LogReader::open_after(Arc::clone(disk), dir, Position(0), 1)?;
     let Some(first) = reader.first() else { return Ok(None) };
     let before = Position(first.0.saturating_sub(1));
-    LocalLog::open_with(Arc::clone(disk), dir, LOG_OPTIONS, before).map(Some)
-}
-
-/// Returns where to continue if the records after a place are [`Unavailable::Gone`]. Blocks.
-///
-/// # Errors
-/// [`Unavailable`]
-fn gap(dir: &Path, after: Option<Place>, up_to: Position) -> Result<Gap, Unavailable> {
-    let open = |after| LogReader::open_after(Arc::new(RealDisk), dir, after, 2);
-    let done = after.map_or(Position(0), Place::before);
-    if done > up_to {
-        return Ok(Gap::Foreign);
+    let log = LocalLog::open_with(Arc::clone(disk), dir, LOG_OPTIONS, before)?;
+    let last = log.last();
+    if last < first {
+        return Ok(None);
     }
-    let mut reader = open(done)?;
-    let Some(first) = reader.first() else { return Ok(Gap::Removed(Place::after(up_to.0))) };
-    let before = Position(first.0.saturating_sub(1));
-    if before > done {
-        if after.is_some() {
-            return Ok(Gap::Removed(Place::after(before.0)));
-        }
-        reader = open(before)?;
-    }
-    Ok(Gap::Damaged(Place::after(reader.end_of_segment(done.max(before)).min(up_to).0)))
-}
-
-/// Reads at most `limit` records after a place, or after the beginning, from groups up to `up_to`. Reads a bounded part
-/// of the files, so `next` may be before `up_to` even if there are no records. Blocks.
-///
-/// # Errors
-/// [`Unavailable`]
-fn read(
-    dir: &Path,
-    after: Option<Place>,
-    up_to: Position,
-    limit: usize,
-) -> Result<Records, Unavailable> {
-    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let open = |after| LogReader::open_after(Arc::clone(&disk), dir, after, 2);
-    let after = match after {
-        Some(after) => after,
-        None => Place::after(open(Position(0))?.first().map_or(0, |first| first.0 - 1)),
-    };
-    let (mut items, mut next) = (Vec::new(), after);
-    for _ in 0..SEGMENTS_MAX {
-        let done = next.before();
-        if done >= up_to || !items.is_empty() {
-            break;
-        }
-        let reader = open(done)?;
-        if reader.first().is_none_or(|first| first.0 > done.0 + 1) {
-            return Err(Unavailable::Gone);
-        }
-        let end = reader.end_of_segment(done).min(up_to);
-        let read = reader.read(done, end, &mut |group| {
-            let position = group.position.0;
-            let skipped = after.index.filter(|_| position == after.group);
-            let records: Vec<Record> = postcard::from_bytes(group.payload)?;
-            for (index, record) in (0..).zip(records) {
-                if skipped.is_some_and(|skipped| index <= skipped) {
-                    continue;
-                }
-                if items.len() == limit {
-                    return Err("the page is full".into());
-                }
-                items.push((Place { group: position, index: Some(index) }, group.time_ms, record));
-            }
+    let entry = |number: Position, reader: &LogReader| {
+        let mut found = None;
+        reader.read(Position(number.0 - 1), number, &mut |group| {
+            found = Some(postcard::from_bytes(group.payload)?);
             Ok(())
-        });
-        next = match (read, items.last()) {
-            (Ok(()), _) => Place::after(end.0),
-            // The page is full, or the next group cannot be read: then the next read has this error.
-            (Err(_), Some((place, ..))) => *place,
-            (Err(error), _) => return Err(error.into()),
-        };
+        })?;
+        found.ok_or(LogError::ShorterThanStore { last, from: number })
+    };
+    let (mut segments, mut next) = (VecDeque::new(), first);
+    while next <= last {
+        let before = Position(next.0 - 1);
+        let reader = LogReader::open_after(Arc::clone(disk), dir, before, SEGMENTS_OPEN_MAX)?;
+        loop {
+            let end = reader.end_of_segment(Position(next.0 - 1));
+            // The last open segment is the last one only if it is alone.
+            if next > last || (end.0 == u64::MAX && next.0 > before.0 + 1) {
+                break;
+            }
+            let from = match entry(next, &reader)? {
+                Entry::Begin(group) => group + 1,
+                Entry::Group(group, _) => group,
+            };
+            segments.push_back(Segment { first: next.0, from });
+            next = Position(end.0.saturating_add(1));
+        }
     }
-    Ok(Records { items, next })
+    let reader = LogReader::open_after(Arc::clone(disk), dir, Position(last.0 - 1), 1)?;
+    let written = entry(last, &reader)?.group();
+    Ok(Some((Files { log, written, done: written }, segments)))
+}
+
+fn encoded(entry: &Entry, number: Position) -> Result<Vec<u8>, LogError> {
+    let encoded = postcard::to_allocvec(entry);
+    encoded.map_err(|source| LogError::Read { position: number, source: source.into() })
 }

@@ -275,6 +275,110 @@ async fn a_feed_that_does_not_continue_the_store_begins_again() {
     assert!(matches!(found, Err(Unavailable::Gone)));
 }
 
+fn edits(count: u64) -> Vec<Effect> {
+    vec![Effect::Act { user: UserId(1), act: feed::Act::Edited }; count as usize]
+}
+
+#[test]
+fn groups_without_records_take_no_space_and_a_checkpoint_notes_the_last_one() {
+    let data = tempfile::tempdir().unwrap();
+    let options = options(data.path());
+    let open = |applied, last| ChangeLog::open(&options, (Position(applied), Position(last)));
+    let mut log = open(7, 7).unwrap();
+    log.shrink(false);
+    let empty = log.kept().bytes();
+    let groups = 10 * SEGMENT_BYTES / 512;
+    for group in 8..groups {
+        log.record(Position(group), group, &edits(u64::from(group == 100)));
+    }
+    log.shrink(false);
+    assert_eq!(log.kept().bytes() - empty, 512);
+    let found = log.kept().read(None, Position(groups - 1), 10).unwrap();
+    assert_eq!((found.items.len(), found.items[0].0.group), (1, 100));
+    assert_eq!(found.next, Place::after(groups - 1));
+    drop(log);
+    // Without a checkpoint, a replay passes the groups after the last entry again, and only they are accepted.
+    let mut log = open(99, groups).unwrap();
+    (100..groups)
+        .for_each(|group| log.record(Position(group), group, &edits(u64::from(group == 100))));
+    log.record(Position(groups), 0, &edits(2));
+    assert_eq!(log.kept().read(None, Position(groups), 10).unwrap().items.len(), 3);
+    // A store that is ahead of the last entry has records that the feed lacks, unless a checkpoint noted that there
+    // are none.
+    for is_noted in [true, false] {
+        log.record(Position(groups + 1), 0, &[]);
+        log.record(Position(groups + 2), 0, &[]);
+        if is_noted {
+            log.sync_point().run();
+            log.sync_point().run();
+            log.shrink(false);
+            assert_eq!(log.kept().bytes() - empty, 3 * 512);
+        }
+        drop(log);
+        log = open(groups + 2 + u64::from(!is_noted), groups + 4).unwrap();
+        let found = log.kept().read(None, Position(groups + 4), 10).unwrap().items.len();
+        assert_eq!(found, if is_noted { 3 } else { 0 });
+    }
+    assert!(!log.kept().has_failed());
+}
+
+#[test]
+fn a_start_finds_the_segments_of_many_files() {
+    let data = tempfile::tempdir().unwrap();
+    let mut options = options(data.path());
+    options.changes_max = u64::MAX;
+    let mut log = ChangeLog::open(&options, (Position(0), Position(0))).unwrap();
+    // Large groups, so that few fill a segment.
+    let effects = edits(70_000);
+    let groups = 48;
+    for group in 1..=groups {
+        log.record(Position(2 * group - 1), 0, &effects);
+        log.record(Position(2 * group), 0, &[]);
+    }
+    let segments = |log: &ChangeLog| {
+        let segments = log.kept();
+        let segments = segments.segments.lock();
+        segments.iter().map(|segment| (segment.first, segment.from)).collect::<Vec<_>>()
+    };
+    let before = segments(&log);
+    assert!(before.len() > 2 * SEGMENTS_OPEN_MAX, "{}", before.len());
+    drop(log);
+    let log = ChangeLog::open(&options, (Position(1), Position(2 * groups))).unwrap();
+    let after = segments(&log);
+    assert_eq!(after.len(), before.len());
+    for ((first, from), (same_first, exact)) in after.into_iter().zip(before) {
+        // Whether the group before the first entry had records is not known from the files.
+        assert!(
+            first == same_first && (exact..=exact + 1).contains(&from),
+            "{first} {from} {exact}"
+        );
+    }
+    for group in [1, groups / 2, groups] {
+        let after = Place::after(2 * group - 2);
+        let found = log.kept().read(Some(after), Position(2 * groups), 1).unwrap().items;
+        assert_eq!(found[0].0, Place { group: 2 * group - 1, index: Some(0) });
+    }
+}
+
+#[tokio::test]
+async fn a_node_without_a_feed_writes_no_file_for_it() {
+    let data = tempfile::tempdir().unwrap();
+    let files = || {
+        let names = fs::read_dir(data.path()).unwrap().map(|file| file.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let run = async |changes_max| {
+        let node = Node::open(&NodeOptions { changes_max, ..options(data.path()) }).unwrap();
+        submit(&node, register(&format!("user{changes_max}"))).await;
+        node.close();
+        files()
+    };
+    let without = run(0).await;
+    let with = run(BYTES_MIN).await;
+    let added: Vec<_> = with.difference(&without).collect();
+    assert_eq!(added, ["changes"]);
+}
+
 #[test]
 fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     let data = tempfile::tempdir().unwrap();
@@ -283,10 +387,9 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     let dir = options.changes_dir().unwrap();
     let ends = (Position(7), Position(u64::MAX / 2));
     let mut log = ChangeLog::open(&options, ends).unwrap();
-    let user = UserId(1);
-    let groups = 9_000;
+    let groups = 13_000;
     for group in 8..groups {
-        let effects = vec![Effect::Act { user, act: feed::Act::Edited }; (group % 3) as usize];
+        let effects = edits(group % 3);
         log.record(Position(group), group, &effects);
         // A replay brings some again.
         log.record(Position(group.saturating_sub(3)), 0, &effects);
@@ -297,18 +400,21 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
         }
     }
     let up_to = Position(groups - 1);
-    assert!(matches!(read(&dir, Some(Place::after(7)), up_to, 10), Err(Unavailable::Gone)));
-    let Ok(Gap::Removed(oldest)) = gap(&dir, Some(Place::after(7)), up_to) else { panic!() };
-    assert!(read(&dir, Some(oldest), up_to, 10).is_ok());
-    assert_eq!(gap(&dir, Some(Place::after(groups)), up_to).unwrap(), Gap::Foreign);
+    let kept = log.kept();
+    let read = |after, limit| kept.read(after, up_to, limit);
+    assert!(matches!(read(Some(Place::after(7)), 10), Err(Unavailable::Gone)));
+    let Ok(Gap::Removed(oldest)) = kept.gap(Some(Place::after(7)), up_to) else { panic!() };
+    assert!(read(Some(oldest), 10).is_ok());
+    assert_eq!(kept.gap(Some(Place::after(groups)), up_to).unwrap(), Gap::Foreign);
     let (mut after, mut found) = (None, Vec::new());
     while after != Some(Place::after(up_to.0)) {
-        let Records { items, next } = read(&dir, after, up_to, 97).unwrap();
+        let Records { items, next } = read(after, 97).unwrap();
         found.extend(items.into_iter().map(|(place, ms, _)| (place.group, ms, place.index)));
         after = Some(next);
     }
     let first = found[0].0;
-    let per_segment = SEGMENT_BYTES / 512;
+    // Two of three groups have records.
+    let per_segment = SEGMENT_BYTES / 512 * 3 / 2;
     assert!(groups - first > per_segment && groups - first < 4 * per_segment, "{first}");
     let of = |group: u64| (0..group % 3).map(move |index| (group, group, Some(index as u32)));
     // The oldest kept group may have no records.
@@ -323,14 +429,14 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     bytes[at..at + 512].iter_mut().for_each(|byte| *byte ^= 1);
     fs::write(&files[0], bytes).unwrap();
     let (mut after, mut read_before) = (None, 0);
-    while let Ok(Records { items, next }) = read(&dir, after, up_to, 10_000) {
+    while let Ok(Records { items, next }) = read(after, 10_000) {
         (after, read_before) = (Some(next), read_before + items.len());
         assert!(next.group < up_to.0, "the damage is found");
     }
     assert!(read_before > 100, "{read_before}");
-    let Ok(Gap::Damaged(next)) = gap(&dir, after, up_to) else { panic!() };
+    let Ok(Gap::Damaged(next)) = kept.gap(after, up_to) else { panic!() };
     assert!(next.group > after.unwrap().group && next.group < up_to.0, "{next} {after:?}");
-    assert!(!read(&dir, Some(next), up_to, 10).unwrap().items.is_empty());
+    assert!(!read(Some(next), 10).unwrap().items.is_empty());
 }
 
 #[test]
@@ -340,7 +446,7 @@ fn the_files_become_small_while_the_disk_has_little_space_and_only_then() {
     options.changes_max = 4 * BYTES_MIN;
     let mut log = ChangeLog::open(&options, (Position(0), Position(0))).unwrap();
     let per_segment = SEGMENT_BYTES / 512;
-    (1..=12 * per_segment).for_each(|group| log.record(Position(group), group, &[]));
+    (1..=12 * per_segment).for_each(|group| log.record(Position(group), group, &edits(1)));
     assert!(!log.shrink(false));
     assert!(log.kept().bytes() > BYTES_MIN + SEGMENT_BYTES);
     let removed = std::iter::repeat_with(|| log.shrink(true)).take_while(|removed| *removed);

@@ -123,8 +123,8 @@ impl Checkpoints {
     }
 
     /// Makes all records so far durable. Called before a checkpoint that is not started here.
-    pub(crate) fn sync_changes(&self) {
-        self.changes.as_ref().inspect(|changes| changes.sync_point().run());
+    pub(crate) fn sync_changes(&mut self) {
+        self.changes.iter_mut().for_each(|changes| changes.sync_point().run());
     }
 
     /// Called while there is nothing else to do: makes the change feed smaller if it is too large, or if the disk has
@@ -285,7 +285,7 @@ impl Checkpoints {
         let position = Position(position.0 + u64::from(rows::has_bug("checkpoint-ahead")));
         let Some(checkpoint) = rows.freeze(position.0) else { return };
         let metrics = Arc::clone(&self.metrics);
-        let recorded = self.changes.as_ref().map(ChangeLog::sync_point);
+        let recorded = self.changes.as_mut().map(ChangeLog::sync_point);
         let logged = (log.sync_point(), recorded);
         let work = move || run(&logged, checkpoint, &metrics);
         let job = self.background.start("checkpoint", work);

@@ -95,7 +95,7 @@ impl Parts {
             Err(error) if cluster.is_some() => {
                 // What could be applied is stored, so that the next start, or `leave`, continues from it.
                 if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
-                    changes.as_ref().inspect(|changes| changes.sync_point().run());
+                    changes.iter_mut().for_each(|changes| changes.sync_point().run());
                     checkpoint.run()?;
                 }
                 return Err(error);

@@ -65,7 +65,7 @@ pub(super) fn catch_up(
                 }
             }
         }
-        write_if_much((applier.rows_mut(), &*changes), up_to.0, &mut replayed, options)?;
+        write_if_much((applier.rows_mut(), changes), up_to.0, &mut replayed, options)?;
         let time_ms = applier.credible_ms(&group);
         let is_first = group.position.0 == applied.0 + 1;
         let times = if rows::has_bug("apply-twice") && is_first { 2 } else { 1 };
@@ -88,14 +88,14 @@ pub(super) fn catch_up(
 
 /// Takes a checkpoint of the replayed groups up to `position` if they are many.
 fn write_if_much(
-    (rows, changes): (&mut StoreWriter, &Option<ChangeLog>),
+    (rows, changes): (&mut StoreWriter, &mut Option<ChangeLog>),
     position: u64,
     replayed: &mut Replayed,
     options: &NodeOptions,
 ) -> Result<(), OpenError> {
     if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
         if let Some(checkpoint) = rows.freeze(position) {
-            changes.as_ref().inspect(|changes| changes.sync_point().run());
+            changes.iter_mut().for_each(|changes| changes.sync_point().run());
             checkpoint.run()?;
         }
         replayed.work = 0;

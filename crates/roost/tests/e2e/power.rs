@@ -3,8 +3,9 @@
 //!
 //! A layer under the server (the crate `powerloss`) records the server's changes of files. The server ends during a
 //! random one of these. Then its directory is replaced by a possible state of the disk: all synced data, and a random
-//! part of the rest. The ledger is in the process of the test.
+//! part of the rest. The ledger is in the process of the test. A consumer of the change feed continues after each loss.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,11 @@ use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use rustix::process::Signal;
+use serde_json::Value;
 
+use crate::change_feed::Consumer;
 use crate::crash::{self, Counts, Load, Readers, Round};
+use crate::support::http::number;
 use crate::support::process::{Process, Server};
 use crate::support::skipped;
 
@@ -127,6 +131,7 @@ struct Machine {
     seed: u64,
     rng: StdRng,
     load: Load,
+    feed: Consumer,
     /// Whether the server's data is now being compared with the acknowledged changes.
     compares: bool,
 }
@@ -145,7 +150,8 @@ impl Machine {
         let data = folder.path().canonicalize().unwrap().join("data");
         fs::create_dir(&data).unwrap();
         let load = Load::new(&mut rng);
-        Self { folder, data, policy, accounting, seed, rng, load, compares: false }
+        let feed = Consumer::default();
+        Self { folder, data, policy, accounting, seed, rng, load, feed, compares: false }
     }
 
     /// Loses power `losses` times, and compares everything after each loss. Writes a line for each loss to `out`.
@@ -161,10 +167,12 @@ impl Machine {
             done += 1;
             out(&format!("seed {}, loss {done}: {line}", self.seed));
         }
-        let server = Server::start(&mut crash::server(&self.data, self.policy));
+        let server = Server::start(&mut self.command());
         self.compares = true;
         self.load.resolve_and_check(&server, Readers::All);
         self.compares = false;
+        self.read_feed(&server);
+        self.check_feed(&server);
         server.stop();
         let first = crash::first_group_kept(&self.data);
         out(&format!("seed {}: the log begins at group {first}", self.seed));
@@ -177,6 +185,7 @@ impl Machine {
         self.compares = true;
         self.load.resolve_and_check(&server, Readers::Some(&mut self.rng));
         self.compares = false;
+        self.read_feed(&server);
         let most = CALLS_MAX[usize::from(self.rng.random_bool(0.1))];
         recorded.journal.die_after(self.rng.random_range(1..=most));
         let acknowledged = self.load.run(&server, Round::until_the_server_ends(&server));
@@ -205,9 +214,55 @@ impl Machine {
     fn recorded(&self) -> Recorded {
         let journal = Journal::create(&self.folder.path().join("journal")).unwrap();
         let disk = Disk::read(&self.data, self.accounting).unwrap();
-        let mut command = crash::server(&self.data, self.policy);
+        let mut command = self.command();
         command.env("LD_PRELOAD", layer()).env(JOURNAL, journal.path()).env(DIRECTORY, &self.data);
         Recorded { disk, journal, command }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = crash::server(&self.data, self.policy);
+        command.args(["--changes-max", "64MiB"]);
+        command
+    }
+
+    /// Reads the change feed from where the last read has ended, which must be kept.
+    fn read_feed(&mut self, server: &Server) {
+        if self.policy == "always" {
+            self.feed.read(server.client(), 0, 100);
+        }
+    }
+
+    /// Checks that what was read of the change feed is still in it, and that all posts are in it once.
+    fn check_feed(&self, server: &Server) {
+        if self.policy != "always" {
+            return;
+        }
+        let mut again = Consumer { after: "0".to_owned(), changes: Vec::new() };
+        again.read(server.client(), 0, 77);
+        assert_eq!(again.stored(), self.feed.stored());
+        let of = |wanted: &str| {
+            let found = again.changes.iter().filter(|change| change["kind"] == wanted);
+            found.cloned().collect::<Vec<_>>()
+        };
+        let id = |change: &Value, name: &str| number(&change[name]);
+        let published: Vec<_> =
+            of("post_published").iter().map(|change| id(change, "post_id")).collect();
+        let known: BTreeSet<_> = published.iter().copied().collect();
+        assert_eq!(known.len(), published.len(), "no post twice");
+        let deleted: BTreeSet<_> =
+            of("user_deleted").iter().map(|change| id(change, "user_id")).collect();
+        let mut client = server.client();
+        let mut posts = 0;
+        for user in of("user_registered").iter().map(|change| id(change, "user_id")) {
+            if deleted.contains(&user) {
+                continue;
+            }
+            for post in client.all(&format!("/v1/users/{user}/posts?limit=100")) {
+                assert!(known.contains(&id(&post, "id")), "{post} of {user} has no change");
+                posts += 1;
+            }
+        }
+        assert!(posts > 0, "the test compares nothing");
     }
 
     /// Replaces the data directory by data that survives a power loss. Returns a description.
