@@ -115,7 +115,7 @@ pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRo
         each(member(SetTable::Boosts, of, author));
     }
     shared_of_post(id, post).for_each(&mut each);
-    if post.boost.is_none() && !post.media.is_empty() {
+    if post.boost.is_none() && !post.content.media.is_empty() {
         each(member(SetTable::PostLists, pictures_of(post.author), post.listed().number()));
     }
     for user in post.mentioned_others() {
@@ -159,7 +159,7 @@ pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = In
     let is_open = is_post && post.visibility.is_open();
     let is_public = is_post && post.visibility == Visibility::Public;
     let is_public = is_public && !post.listed().is_reply_to_other(post.author);
-    let has_pictures = is_public && !post.media.is_empty();
+    let has_pictures = is_public && !post.content.media.is_empty();
     let list =
         move |is_in: bool, list: PublicList| is_in.then(|| row(SetTable::PostLists, list.owner()));
     let reply = post.in_reply_to.filter(|_| is_open);

@@ -89,12 +89,12 @@ pub use notifications::shown::NotificationFilter;
 pub use notifications::{Notice, NoticeKind, NoticeState, Notification, NotificationId};
 pub use page::{Cursor, Item, Page, PageEnds, PageOf};
 pub use polls::{Poll, PollChoices, PollCounts, PollId};
-pub use posts::draft::{Draft, Patch};
+pub use posts::content::{Content, Patch};
+pub use posts::draft::Draft;
 pub use posts::rules::mentioned;
 pub use posts::version::PostVersion;
 pub use posts::{
-    HomeUsers, Listed, ListedBoost, Loaded, Post, Posted, Visibility, draft, post_lists, profile,
-    thread,
+    HomeUsers, Listed, ListedBoost, Loaded, Post, Posted, Visibility, post_lists, profile, thread,
 };
 pub use reactions::{Boost, PostCounts, Reaction};
 pub use refusal::Refusal;

@@ -209,7 +209,7 @@ fn published(renderer: &Renderer, changes: &[PublicChange]) -> Vec<Published> {
             return Some(Published { change, has_media: false, tags: Vec::new(), payload });
         }
         let post = entities.facts().post(change.post)?;
-        let (tags, has_media) = (post.tags(), !post.media.is_empty());
+        let (tags, has_media) = (post.tags(), !post.content.media.is_empty());
         if change.is_reply && tags.is_empty() {
             return None;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{PostVersion, Refusal};
+use feed::{Content, PostVersion, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -48,12 +48,13 @@ pub(crate) struct VersionView {
 
 impl From<PostVersion> for VersionView {
     fn from(version: PostVersion) -> Self {
+        let Content { text, warning, sensitive, language, media } = version.content;
         Self {
-            text: version.text.as_str().to_owned(),
-            warning: version.warning.as_str().to_owned(),
-            sensitive: version.sensitive,
-            language: version.language.as_ref().map(|language| language.as_str().to_owned()),
-            media_ids: version.media.iter().map(|media| media.0.to_string()).collect(),
+            text: text.as_str().to_owned(),
+            warning: warning.as_str().to_owned(),
+            sensitive,
+            language: language.map(|language| language.as_str().to_owned()),
+            media_ids: media.iter().map(|media| media.0.to_string()).collect(),
             created_at: rfc3339(version.since.unix_ms()),
         }
     }

@@ -230,8 +230,11 @@ impl PostChange {
             warning: self.warning.as_deref().map(Warning::parse).transpose()?,
             sensitive: self.sensitive,
             language: self.language.map(language).transpose()?,
+            media: None,
+            poll: None,
+            described: Vec::new(),
+            revoke_quote: false,
             quote_policy: self.quote_policy.map(Into::into),
-            ..Patch::default()
         })
     }
 }
@@ -350,10 +353,10 @@ pub(crate) async fn create(
     };
     let (media, visibility) = (pictures(&body.media_ids)?, body.visibility.into());
     let mut draft = Draft { parent, visibility, quote, ..said.draft(author, &state.domain)? };
-    draft.media = media;
+    draft.content.media = media;
     draft.check()?;
     // Descriptions of pictures make the response long.
-    let held = match draft.media.is_empty() {
+    let held = match draft.content.media.is_empty() {
         true => None,
         false => Some(state.unsent.response(client, POST_BYTES_MAX)?),
     };

@@ -1,7 +1,7 @@
 //! Pictures of posts, which are uploaded with the Mastodon API.
 
 use feed::media::{Description, MediaChange, MediaId};
-use feed::{Command, Done, Draft, Patch, PostId, UserId, UserRef};
+use feed::{Command, Content, Done, Draft, Patch, PostId, UserId, UserRef};
 use media::Shape;
 use node::{Request, Upload};
 use serde_json::{Value, json};
@@ -35,7 +35,8 @@ impl Subject {
     }
 
     fn publish(&self, media: Vec<MediaId>) -> PostId {
-        let draft = Draft { media, ..Draft::of(UserRef::Id(UserId(0))) };
+        let content = Content { media, ..Content::default() };
+        let draft = Draft::of(UserRef::Id(UserId(0)), content);
         match self.submit(Command::Publish(Box::new(draft))) {
             Done::Posted(post) => post,
             other => panic!("{other:?}"),

@@ -70,7 +70,11 @@ impl Run {
         assert_eq!(exists, expected.is_some(), "whether post {} exists: {shown}", id.0);
         let Some(expected) = expected else { return };
         let out = String::from_utf8_lossy(&out);
-        assert!(out.contains(&expected.text), "post {} is {out} instead of {expected:?}", id.0);
+        assert!(
+            out.contains(expected.content.text.as_str()),
+            "post {} is {out} instead of {expected:?}",
+            id.0
+        );
         let author = &self.model.feed.users[expected.author as usize];
         assert!(out.contains(&format!("\"{}\"", author.handle)), "{out} is by {author:?}");
         let Some(found) = node.facts().post(id) else {
@@ -186,10 +190,9 @@ fn model_quote(quote: feed::quotes::Quote) -> ModelQuote {
 
 pub(super) fn model_post(post: feed::Post) -> ModelPost {
     ModelPost {
-        media: post.media.iter().map(|media| media.0).collect(),
         poll: post.poll.as_ref().map(model_poll),
         author: post.author.0,
-        text: post.text.as_str().to_owned(),
+        content: post.content,
         reply_to: post.reply_to.map(|user| user.0),
         mentions: post.mentions.iter().map(|user| user.0).collect(),
         parent: post.in_reply_to.map(|post| post.0),
@@ -197,11 +200,8 @@ pub(super) fn model_post(post: feed::Post) -> ModelPost {
         quote: post.quote.map(model_quote),
         quote_policy: post.quote_policy,
         visibility: post.visibility,
-        warning: post.warning.as_str().to_owned(),
-        sensitive: post.sensitive,
         conversation: post.conversation.map(|first| first.0),
         thread: post.thread.map(|first| first.0),
-        language: post.language.map(|language| language.as_str().to_owned()),
         boost: post.boost.map(|boost| ModelBoost {
             post: boost.post.0,
             author: boost.author.0,

@@ -1,7 +1,7 @@
 //! Comparison of the versions of edited posts with the model.
 
 use feed::limits::{VERSIONS_BYTES_MAX, VERSIONS_MAX};
-use feed::{PostId, PostVersion};
+use feed::{Content, PostId, PostVersion};
 
 use crate::model::versions::ModelVersion;
 use crate::run::Run;
@@ -22,7 +22,8 @@ impl Run {
             let dropped = &all[all.len() - found.len()];
             let bytes = |version: &ModelVersion| {
                 let options = version.poll.iter().flatten().map(String::len).sum::<usize>();
-                version.text.len() + version.warning.len() + options + OTHER_BYTES
+                let Content { text, warning, .. } = &version.content;
+                text.as_str().len() + warning.as_str().len() + options + OTHER_BYTES
             };
             let bytes = found.iter().chain([dropped]).map(bytes).sum::<usize>();
             assert!(bytes > VERSIONS_BYTES_MAX, "post {} has only {found:?}", post.0);
@@ -34,13 +35,5 @@ fn model_version(version: PostVersion) -> ModelVersion {
     let options = version.poll.map(|options| {
         options.as_slice().iter().map(|option| option.as_str().to_owned()).collect()
     });
-    ModelVersion {
-        since: version.since.0,
-        text: version.text.as_str().to_owned(),
-        warning: version.warning.as_str().to_owned(),
-        sensitive: version.sensitive,
-        language: version.language.map(|language| language.as_str().to_owned()),
-        media: version.media.iter().map(|media| media.0).collect(),
-        poll: options,
-    }
+    ModelVersion { since: version.since.0, content: version.content, poll: options }
 }

@@ -9,10 +9,10 @@ use feed::limits::{
 };
 use feed::quotes::QuotePolicy;
 use feed::{
-    Bio, Command, Condition, Conditional, Draft, Handle, Idempotency, Label, Language, Lifetime,
-    MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText, ProfileFields,
-    Reaction, Revision, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef,
-    Visibility, Warning,
+    Bio, Command, Condition, Conditional, Content, Draft, Handle, Idempotency, Label, Language,
+    Lifetime, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText,
+    ProfileFields, Reaction, Revision, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit,
+    UserId, UserRef, Visibility, Warning,
 };
 use node::Request;
 
@@ -256,12 +256,16 @@ impl Generator {
         Draft {
             opens_reply: self.random.once_in(16),
             visibility,
-            warning: self.warning(),
-            sensitive: self.random.once_in(4),
-            language: self.language(),
+            content: Content {
+                warning: self.warning(),
+                sensitive: self.random.once_in(4),
+                language: self.language(),
+                text,
+                media: Vec::new(),
+            },
             quote: self.random.once_in(5).then(|| self.edited()),
             quote_policy: self.quote_policy(),
-            ..Draft::new(author, text)
+            ..Draft::of(author, Content::default())
         }
     }
 
@@ -274,7 +278,9 @@ impl Generator {
             language: self.random.once_in(4).then(|| self.language()),
             revoke_quote: self.random.once_in(12),
             quote_policy: self.random.once_in(8).then(|| self.quote_policy()),
-            ..Patch::default()
+            media: None,
+            poll: None,
+            described: Vec::new(),
         }
     }
 

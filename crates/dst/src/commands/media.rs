@@ -26,9 +26,9 @@ impl Generator {
             _ => {
                 let mut draft = Draft { author: user, ..self.draft() };
                 if self.random.once_in(3) {
-                    draft.text = PostText::none();
+                    draft.content.text = PostText::none();
                 }
-                draft.media = self.media_of_post();
+                draft.content.media = self.media_of_post();
                 draft.parent = self.random.once_in(4).then(|| self.post());
                 draft.poll = self.random.once_in(12).then(|| self.new_poll());
                 return Command::Publish(Box::new(draft));

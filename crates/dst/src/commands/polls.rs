@@ -5,7 +5,7 @@ use feed::limits::{
 };
 use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
-use feed::{Command, Draft, Patch, PollChoices, PostId, ScheduledId, UserId, UserRef};
+use feed::{Command, Content, Draft, Patch, PollChoices, PostId, ScheduledId, UserId, UserRef};
 
 use super::Generator;
 
@@ -75,7 +75,9 @@ impl Generator {
                 let poll = self.random.once_in(4).then(|| self.new_poll());
                 let has_media = self.random.once_in(if poll.is_some() { 9 } else { 2 });
                 let media = if has_media { self.media_of_post() } else { Vec::new() };
-                let draft = Draft { author: user, parent, media, poll, ..self.draft() };
+                let draft = self.draft();
+                let content = Content { media, ..draft.content };
+                let draft = Draft { author: user, content, parent, poll, ..draft };
                 ScheduleCommand::Create(Box::new(ScheduledPost { draft, due_ms }))
             }
         })

@@ -10,6 +10,7 @@ use feed::media::{
 use feed::{Done, Outcome, Refusal, Stamp};
 
 use super::feed::Feed;
+use super::posts::ids;
 
 /// Expected picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +112,8 @@ impl Feed {
 
     /// Deletes a post, but not its pictures.
     fn redraft(&mut self, stamp: u64, post: feed::PostId) -> Outcome {
-        let media = self.posts.get(&post.0).map(|post| post.media.clone()).unwrap_or_default();
+        let media =
+            self.posts.get(&post.0).map(|post| ids(&post.content.media)).unwrap_or_default();
         self.detach(stamp, &media);
         self.delete_post(post)
     }

@@ -136,7 +136,7 @@ impl Feed {
                 if of_user.count() >= SCHEDULED_MAX {
                     return Err(Refusal::TooManyScheduled);
                 }
-                for id in ids(&new.draft.media) {
+                for id in ids(&new.draft.content.media) {
                     if let Some(media) = self.media.get_mut(&id) {
                         media.used = MediaUse::Scheduled(ScheduledId(stamp));
                     }
@@ -178,13 +178,13 @@ impl Feed {
         let Some(due) = found.cloned() else { return };
         self.scheduled.remove(&key);
         let is_active = self.accounts.is_active_or_none(user.0);
-        if !is_active || self.publish(stamp, &due.draft, &ids(&due.draft.media)).is_err() {
+        if !is_active || self.publish(stamp, &due.draft, &ids(&due.draft.content.media)).is_err() {
             self.release(stamp, &due);
         }
     }
 
     fn release(&mut self, stamp: u64, post: &ScheduledPost) {
-        let media = ids(&post.draft.media);
+        let media = ids(&post.draft.content.media);
         self.detach(stamp, &media);
         let is_held = |used: MediaUse| matches!(used, MediaUse::Scheduled(_));
         self.media.retain(|id, found| !media.contains(id) || !is_held(found.used));

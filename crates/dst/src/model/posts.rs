@@ -3,7 +3,9 @@
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use feed::media::MediaId;
 use feed::quotes::QuotePolicy;
-use feed::{Done, Draft, Outcome, Page, PageOf, Patch, PostId, Reaction, Refusal, Visibility};
+use feed::{
+    Content, Done, Draft, Outcome, Page, PageOf, Patch, PostId, Reaction, Refusal, Visibility,
+};
 
 use super::feed::Feed;
 use super::polls::ModelPoll;
@@ -14,17 +16,13 @@ use super::{ms_of, page_of};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelPost {
     pub(crate) author: u32,
-    pub(crate) text: String,
+    pub(crate) content: Content,
     pub(crate) reply_to: Option<u32>,
     pub(crate) mentions: Vec<u32>,
     pub(crate) parent: Option<u64>,
     pub(crate) edited: Option<u64>,
     pub(crate) visibility: Visibility,
-    pub(crate) warning: String,
-    pub(crate) sensitive: bool,
-    pub(crate) language: Option<String>,
     pub(crate) boost: Option<ModelBoost>,
-    pub(crate) media: Vec<u64>,
     pub(crate) poll: Option<ModelPoll>,
     pub(crate) quote: Option<ModelQuote>,
     pub(crate) quote_policy: QuotePolicy,
@@ -55,6 +53,16 @@ pub(super) fn ids(media: &[MediaId]) -> Vec<u64> {
     media.iter().map(|media| media.0).collect()
 }
 
+/// Refuses posts without text and pictures, and posts with a poll and pictures.
+fn check_parts(content: &Content, has_poll: bool) -> Result<(), Refusal> {
+    let (has_text, has_media) = (!content.text.as_str().is_empty(), !content.media.is_empty());
+    match (has_poll, has_media) {
+        (true, true) => Err(Refusal::PollWithMedia),
+        (_, false) if !has_text => Err(Refusal::BadText),
+        _ => Ok(()),
+    }
+}
+
 impl Feed {
     /// Checks a new post. Returns its author, and the author of the post that it replies to.
     pub(super) fn check_new(
@@ -63,13 +71,8 @@ impl Feed {
         held: &[u64],
     ) -> Result<(u32, Option<u32>), Refusal> {
         let author = self.resolve(&new.author)?;
-        self.check_media_of_post(author, held, &ids(&new.media))?;
-        if new.poll.is_some() && !new.media.is_empty() {
-            return Err(Refusal::PollWithMedia);
-        }
-        if new.text.as_str().is_empty() && new.media.is_empty() {
-            return Err(Refusal::BadText);
-        }
+        self.check_media_of_post(author, held, &ids(&new.content.media))?;
+        check_parts(&new.content, new.poll.is_some())?;
         self.quote_of(author, new)?;
         let replied = match new.parent {
             Some(_) => {
@@ -94,31 +97,27 @@ impl Feed {
     pub(super) fn publish(&mut self, stamp: u64, new: &Draft, held: &[u64]) -> Outcome {
         let (author, replied) = self.check_new(new, held)?;
         let (quote, visibility) = self.quote_of(author, new)?;
-        let text = new.text.as_str().to_owned();
+        let text = new.content.text.as_str();
         let opening = text.split(' ').next().filter(|word| word.starts_with('@'));
         let opening = self.mentioned(opening.unwrap_or_default(), None, u32::MAX);
         let opening = opening.first().copied().filter(|_| new.opens_reply);
-        let mentions = self.mentioned(&text, replied, author);
+        let mentions = self.mentioned(text, replied, author);
         let post = ModelPost {
             author,
-            text,
+            content: new.content.clone(),
             reply_to: replied.or(opening),
             mentions,
             parent: self.parent_of(new),
             edited: None,
             visibility,
-            warning: new.warning.as_str().to_owned(),
-            sensitive: new.sensitive,
-            language: new.language.as_ref().map(|language| language.as_str().to_owned()),
             boost: None,
-            media: ids(&new.media),
             poll: new.poll.as_ref().map(|poll| ModelPoll::new(stamp, poll)),
             quote,
             quote_policy: new.quote_policy,
             conversation: self.conversation_of(new),
             thread: self.parent_of(new).map(|parent| self.posts[&parent].thread_of(parent)),
         };
-        self.attach(PostId(stamp), (&[], &post.media), &[]);
+        self.attach(PostId(stamp), (&[], &ids(&new.content.media)), &[]);
         self.announce_quote(stamp, &post);
         self.posts.insert(stamp, post);
         Ok(Done::Posted(PostId(stamp)))
@@ -128,45 +127,53 @@ impl Feed {
         let old = self.posts.get(&post.0).filter(|post| post.boost.is_none());
         let old = old.ok_or(Refusal::PostNotFound)?.clone();
         let mut new = old.clone();
-        if let Some(text) = &edit.text {
-            new.text = text.as_str().to_owned();
+        let Patch {
+            text,
+            warning,
+            sensitive,
+            language,
+            media,
+            poll,
+            described,
+            // See `change_quotes`.
+            revoke_quote: _,
+            quote_policy: _,
+        } = edit;
+        if let Some(text) = text {
+            new.content.text = text.clone();
         }
-        if new.text != old.text && old.visibility != Visibility::Direct {
+        if new.content.text != old.content.text && old.visibility != Visibility::Direct {
             let replied = old.reply_to.filter(|_| old.parent.is_some());
-            new.mentions = self.mentioned(&new.text, replied, old.author);
+            new.mentions = self.mentioned(new.content.text.as_str(), replied, old.author);
         }
-        if let Some(warning) = &edit.warning {
-            new.warning = warning.as_str().to_owned();
+        if let Some(warning) = warning {
+            new.content.warning = warning.clone();
         }
-        if let Some(sensitive) = edit.sensitive {
-            new.sensitive = sensitive;
+        if let Some(sensitive) = sensitive {
+            new.content.sensitive = *sensitive;
         }
-        if let Some(language) = &edit.language {
-            new.language = language.as_ref().map(|language| language.as_str().to_owned());
+        if let Some(language) = language {
+            new.content.language = language.clone();
         }
-        if let Some(media) = &edit.media {
-            new.media = ids(media);
-            self.check_media_of_post(old.author, &old.media, &new.media)?;
+        if let Some(media) = media {
+            new.content.media = media.clone();
+            self.check_media_of_post(old.author, &ids(&old.content.media), &ids(media))?;
         }
-        if let Some(poll) = &edit.poll {
+        if let Some(poll) = poll {
             new.poll = poll.as_ref().map(|poll| match &old.poll {
                 Some(old) => old.edited(stamp, poll),
                 None => ModelPoll::new(stamp, poll),
             });
         }
-        if new.poll.is_some() && !new.media.is_empty() {
-            return Err(Refusal::PollWithMedia);
-        }
-        if new.text.is_empty() && new.media.is_empty() {
-            return Err(Refusal::BadText);
-        }
-        let is_edited = new != old || !edit.described.is_empty();
+        check_parts(&new.content, new.poll.is_some())?;
+        let is_edited = new != old || !described.is_empty();
         self.change_quotes(post.0, edit);
         if is_edited {
             let changed = &self.posts[&post.0];
             (new.quote, new.quote_policy) = (changed.quote, changed.quote_policy);
             new.edited = Some(stamp);
-            self.attach(post, (&old.media, &new.media), &edit.described);
+            let media = [&old, &new].map(|post| ids(&post.content.media));
+            self.attach(post, (&media[0], &media[1]), described);
             let (before, mentioned) = (old.edited, old.mentions.clone());
             self.add_version(post.0, old);
             self.posts.insert(post.0, new);
@@ -269,17 +276,13 @@ impl Feed {
         self.boosters.insert(id, boosters);
         let post = ModelPost {
             author: user,
-            text: String::new(),
+            content: Content::default(),
             reply_to: None,
             mentions: Vec::new(),
             parent: None,
             edited: None,
             visibility,
-            warning: String::new(),
-            sensitive: false,
-            language: None,
             boost: Some(ModelBoost { post: id, author, is_recent, earlier }),
-            media: Vec::new(),
             poll: None,
             quote: None,
             quote_policy: QuotePolicy::Public,

@@ -49,7 +49,13 @@ impl Feed {
             && post.boost.is_none()
             && !self.are_hidden(reader, author)
             && !self.mutes.contains_key(&(reader, author))
-            && post.text.to_lowercase().split_whitespace().any(|word| hashtag(word) == Some(tag))
+            && post
+                .content
+                .text
+                .as_str()
+                .to_lowercase()
+                .split_whitespace()
+                .any(|word| hashtag(word) == Some(tag))
     }
 
     /// Page of the posts that have any of some hashtags, all of others, and none of others, as a user sees them.

@@ -1,5 +1,7 @@
 //! Expected versions of edited posts.
 
+use feed::Content;
+
 use super::feed::Feed;
 use super::posts::ModelPost;
 
@@ -7,11 +9,7 @@ use super::posts::ModelPost;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelVersion {
     pub(crate) since: u64,
-    pub(crate) text: String,
-    pub(crate) warning: String,
-    pub(crate) sensitive: bool,
-    pub(crate) language: Option<String>,
-    pub(crate) media: Vec<u64>,
+    pub(crate) content: Content,
     pub(crate) poll: Option<Vec<String>>,
 }
 
@@ -21,11 +19,7 @@ impl Feed {
     pub(super) fn add_version(&mut self, post: u64, old: ModelPost) {
         self.versions.entry(post).or_default().push(ModelVersion {
             since: old.edited.unwrap_or(post),
-            text: old.text,
-            warning: old.warning,
-            sensitive: old.sensitive,
-            language: old.language,
-            media: old.media,
+            content: old.content,
             poll: old.poll.map(|poll| poll.options),
         });
     }

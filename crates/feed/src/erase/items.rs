@@ -80,7 +80,7 @@ pub(crate) fn posts(erase: &mut Erase<'_, '_>) {
             unreachable!("an author has rows of posts that are stored")
         };
         let rows = index::of_post(id, &post).len();
-        let media = MEDIA_ROWS * post.media.len();
+        let media = MEDIA_ROWS * post.content.media.len();
         let poll = (POLL_ROWS - 1) * post.poll.iter().len();
         // Each mention that an edit added also has a notification, except in direct posts.
         let is_direct = post.visibility == Visibility::Direct;

@@ -84,11 +84,13 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             MediaUse::Unattached { .. } => true,
             MediaUse::Post(post) => {
                 let post = self.facts().stored_post(post);
-                post.is_some_and(|post| post.author == media.owner && post.media.contains(&id))
+                post.is_some_and(|post| {
+                    post.author == media.owner && post.content.media.contains(&id)
+                })
             }
             MediaUse::Scheduled(post) => {
                 let post = self.facts().scheduled(media.owner, post);
-                post.is_some_and(|post| post.draft.media.contains(&id))
+                post.is_some_and(|post| post.draft.content.media.contains(&id))
             }
             MediaUse::Profile(picture) => {
                 self.facts().stored_user(media.owner).is_some_and(|user| match picture {
@@ -108,13 +110,16 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             found
                 .is_some_and(|found| found.owner == post.author && found.used == MediaUse::Post(id))
         };
-        let found: Vec<_> = post.media.iter().copied().filter(is_of_post).collect();
-        if found == post.media {
+        let media: Vec<_> = post.content.media.iter().copied().filter(is_of_post).collect();
+        let lost = post.content.media.len() - media.len();
+        if lost == 0 {
             return false;
         }
-        self.lost(format!("post {}: {} pictures", at(key), post.media.len() - found.len()));
-        let is_empty = found.is_empty() && post.text.as_str().is_empty();
-        let row = (!is_empty).then(|| encode(&Post { media: found, ..post.clone() }));
+        self.lost(format!("post {}: {lost} pictures", at(key)));
+        let mut kept = post.clone();
+        kept.content.media = media;
+        let is_empty = kept.content.media.is_empty() && kept.content.text.as_str().is_empty();
+        let row = (!is_empty).then(|| encode(&kept));
         self.rows.put_point(PointTable::Post, key, row);
         is_empty
     }

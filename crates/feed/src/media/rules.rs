@@ -39,7 +39,7 @@ pub(crate) fn apply(
             MediaDone::Changed
         }
         MediaCommand::Redraft { post } => {
-            let media = txn.facts().post(*post).map(|post| post.media).unwrap_or_default();
+            let media = txn.facts().post(*post).map(|post| post.content.media).unwrap_or_default();
             txn.detach_media(&media, stamp);
             return posts::rules::delete(txn, *post, effects);
         }

@@ -10,7 +10,8 @@ use crate::limits::{
 use crate::media::cost::pictures_cost;
 use crate::notifications::cost::{NOTICE_LOOK_UPS, NOTICE_ROWS};
 use crate::polls::cost::{POLL_BYTES_MAX, poll_change_cost};
-use crate::posts::draft::{Draft, Patch};
+use crate::posts::content::{Content, Patch};
+use crate::posts::draft::Draft;
 use crate::quotes;
 use crate::reactions::cost::later_boosts_cost;
 use crate::tags::rules::tags_cost;
@@ -71,20 +72,17 @@ impl Parts {
 
     pub(crate) fn of(draft: &Draft) -> Self {
         let Draft {
-            text,
+            content,
             parent,
-            warning,
-            media,
             poll,
             quote,
             // These take a few bytes in every row.
             author: _,
             opens_reply: _,
             visibility: _,
-            sensitive: _,
-            language: _,
             quote_policy: _,
         } = draft;
+        let Content { text, warning, media, sensitive: _, language: _ } = content;
         Self {
             text_bytes: text.as_str().len(),
             warning_bytes: warning.as_str().len(),

@@ -238,7 +238,7 @@ impl Txn<'_> {
             post.mentioned_others().for_each(|user| self.remove_mention_notice(user, id));
         }
         self.replace_post(id, Some(post), None);
-        for media in &post.media {
+        for media in &post.content.media {
             let used = self.facts().media(*media).map(|media| media.used);
             // A picture detached by the same command stays.
             if used == Some(MediaUse::Post(id)) {

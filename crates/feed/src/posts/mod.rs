@@ -1,7 +1,8 @@
 //! Posts: their stored records, their audience, and their entries in lists.
 
+pub(crate) mod content;
 pub(crate) mod cost;
-pub mod draft;
+pub(crate) mod draft;
 pub(crate) mod facts;
 pub(crate) mod mend;
 pub mod post_lists;
@@ -17,14 +18,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::follows::HomeAuthors;
 use crate::ids::{PostId, UserId};
-use crate::media::MediaId;
 use crate::names::names;
 use crate::parts::parts;
 use crate::polls::Poll;
+use crate::posts::content::Content;
 use crate::quotes::{Quote, QuotePolicy};
 use crate::reactions::Boost;
 use crate::tags::Tag;
-use crate::text::{Language, PostText, Warning};
 use crate::token;
 
 parts! {
@@ -32,10 +32,10 @@ parts! {
     pub struct Post {
         /// Author of the post.
         pub author: UserId,
+        /// Content; empty for a boost.
+        pub content: Content,
     }
     parts {
-        /// Text of the post.
-        pub text: PostText = 0,
         /// Parent post, for a reply; may be deleted.
         pub in_reply_to: Option<PostId> = 1,
         /// User replied to: the author of the parent post, or in a post of the 2014 report the user whose mention
@@ -43,14 +43,6 @@ parts! {
         pub reply_to: Option<UserId> = 2,
         /// Audience of the post.
         pub visibility: Visibility = 3,
-        /// Content warning, shown instead of the text until the reader opens the post; may be empty.
-        pub warning: Warning = 4,
-        /// Whether pictures are hidden until the reader asks for them.
-        pub sensitive: bool = 5,
-        /// Language of the text.
-        pub language: Option<Language> = 6,
-        /// Pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX); empty for a boost.
-        pub media: Vec<MediaId> = 7,
         /// Poll. Posts with pictures and boosts have no poll.
         pub poll: Option<Poll> = 8,
         /// Its quote of another post.
@@ -74,7 +66,7 @@ impl Post {
     /// Creates a boost by `author`.
     #[must_use]
     pub fn of_boost(author: UserId, visibility: Visibility, boost: Boost) -> Self {
-        Self { visibility, boost: Some(boost), ..Self::of(author) }
+        Self { visibility, boost: Some(boost), ..Self::of(author, Content::default()) }
     }
 
     /// Number of the post's mention rows: the author plus 1 for a direct post, else 0.
@@ -104,7 +96,7 @@ impl Post {
     #[must_use]
     pub fn tags(&self) -> Vec<Tag> {
         match self.visibility {
-            Visibility::Public => token::tags(self.text.as_str()),
+            Visibility::Public => token::tags(self.content.text.as_str()),
             _ => Vec::new(),
         }
     }
@@ -144,6 +136,7 @@ impl Post {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
+#[serde(rename_all = "snake_case")]
 pub enum Visibility {
     /// Everybody, and listed on public timelines.
     #[default]

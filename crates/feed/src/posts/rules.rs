@@ -12,8 +12,9 @@ use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::media::{self, MediaId};
 use crate::polls::{Poll, PollId};
+use crate::posts::content::Patch;
 use crate::posts::cost::MENTION_WORK;
-use crate::posts::draft::{Draft, Patch, check_together};
+use crate::posts::draft::Draft;
 use crate::posts::{Post, Visibility};
 use crate::quotes::{self, Quote};
 use crate::reactions::Boost;
@@ -43,7 +44,7 @@ pub(crate) struct Checked {
 pub(crate) fn check(txn: &Txn<'_>, draft: &Draft, held: &[MediaId]) -> Result<Checked, Refusal> {
     let author = resolve(txn, &draft.author)?;
     check_count(txn, author)?;
-    media::facts::check(txn, author, held, &draft.media)?;
+    media::facts::check(txn, author, held, &draft.content.media)?;
     draft.check()?;
     let (quote, visibility) = quotes::rules::check(txn, author, draft)?;
     let (parent, replied, conversation, thread) = (None, None, None, None);
@@ -70,30 +71,26 @@ pub(crate) fn publish(
 ) -> Outcome {
     let checked = check(txn, draft, held)?;
     let Checked { author, parent, replied, conversation, thread, quote, visibility } = checked;
-    let opening = || draft.opens_reply.then(|| opening(txn, &draft.text)).flatten();
+    let opening = || draft.opens_reply.then(|| opening(txn, &draft.content.text)).flatten();
     let reply_to = replied.or_else(opening);
     let poll = |new| Poll::new(PollId(stamp.0), new, stamp.unix_ms(), None);
     let post = Post {
         author,
-        text: draft.text.clone(),
+        content: draft.content.clone(),
         in_reply_to: parent,
         reply_to,
         visibility,
-        warning: draft.warning.clone(),
-        sensitive: draft.sensitive,
-        language: draft.language.clone(),
-        media: draft.media.clone(),
         poll: draft.poll.as_ref().map(poll),
         quote,
         quote_policy: draft.quote_policy,
-        mentions: mentioned_in(txn, &draft.text, author, replied),
+        mentions: mentioned_in(txn, &draft.content.text, author, replied),
         edited: None,
         boost: None,
         conversation: conversation.filter(|_| draft.visibility == Visibility::Direct),
         thread,
     };
     let id = PostId(stamp.0);
-    media::facts::attach(txn, id, (&[], &draft.media), &[]);
+    media::facts::attach(txn, id, (&[], &draft.content.media), &[]);
     txn.put_post(id, &post);
     published(txn, id, &post, effects);
     let change = PostChange::Published;
@@ -154,35 +151,28 @@ pub(crate) fn edit(
     let old =
         txn.facts().post(id).filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
     let mut new = old.clone();
-    let Patch { text, warning, sensitive, language, media, poll, described, .. } = patch;
-    if let Some(text) = text.as_ref().filter(|text| **text != old.text) {
-        new.text = text.clone();
-        if old.visibility != Visibility::Direct || rows::has_bug("edit-addresses-others") {
-            let replied = old.in_reply_to.and(old.reply_to);
-            new.mentions = mentioned_in(txn, text, old.author, replied);
-        }
+    patch.apply(&mut new.content);
+    let (before, after) = (&old.content, &new.content);
+    let keeps_mentions =
+        old.visibility == Visibility::Direct && !rows::has_bug("edit-addresses-others");
+    if after.text != before.text && !keeps_mentions {
+        let replied = old.in_reply_to.and(old.reply_to);
+        new.mentions = mentioned_in(txn, &after.text, old.author, replied);
     }
-    if let Some(warning) = warning {
-        new.warning = warning.clone();
+    if patch.media.is_some() {
+        media::facts::check(txn, old.author, &before.media, &after.media)?;
     }
-    if let Some(language) = language {
-        new.language = language.clone();
-    }
-    new.sensitive = sensitive.unwrap_or(old.sensitive);
-    if let Some(media) = media {
-        media::facts::check(txn, old.author, &old.media, media)?;
-        new.media.clone_from(media);
-    }
-    if let Some(changed) = poll {
+    if let Some(changed) = &patch.poll {
         let poll = |poll| Poll::new(PollId(stamp.0), poll, stamp.unix_ms(), old.poll.as_ref());
         new.poll = changed.as_ref().map(poll);
     }
-    check_together(&new.text, &new.media, new.poll.is_some())?;
-    let is_edit = new != old || !described.is_empty();
+    new.content.check(new.poll.is_some())?;
+    let is_edit = new != old || !patch.described.is_empty();
     quotes::rules::change(&mut new, patch);
     if is_edit {
         new.edited = Some(stamp);
-        media::facts::attach(txn, id, (&old.media, &new.media), described);
+        let media = (&*old.content.media, &*new.content.media);
+        media::facts::attach(txn, id, media, &patch.described);
         txn.edit_post(id, &old, &new);
         txn.announce_edit(id, &old, stamp);
     } else if new != old {

@@ -5,26 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::PostId;
 use crate::limits;
-use crate::media::MediaId;
 use crate::polls::{PollOption, PollOptions};
 use crate::posts::Post;
-use crate::text::{Language, PostText, Warning};
+use crate::posts::content::Content;
 
 /// Content of a post between two edits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostVersion {
     /// Time of writing: of the post, or of the edit that made this version.
     pub since: Stamp,
-    /// Text of the post.
-    pub text: PostText,
-    /// Content warning.
-    pub warning: Warning,
-    /// Whether pictures were hidden until the reader asked for them.
-    pub sensitive: bool,
-    /// Language of the text.
-    pub language: Option<Language>,
-    /// Pictures. Those that a later edit removed may be deleted.
-    pub media: Vec<MediaId>,
+    /// Content. Pictures that a later edit removed may be deleted.
+    pub content: Content,
     /// Options of the poll.
     pub poll: Option<PollOptions>,
 }
@@ -35,11 +26,7 @@ impl PostVersion {
     pub fn of(id: PostId, post: &Post) -> Self {
         Self {
             since: post.last_edit(id),
-            text: post.text.clone(),
-            warning: post.warning.clone(),
-            sensitive: post.sensitive,
-            language: post.language.clone(),
-            media: post.media.clone(),
+            content: post.content.clone(),
             poll: post.poll.as_ref().map(|poll| poll.options.clone()),
         }
     }
@@ -48,9 +35,10 @@ impl PostVersion {
     fn bytes(&self) -> usize {
         /// Bytes of time, language, ids of pictures, and lengths.
         const OTHER: usize = 16 + limits::LANGUAGE_BYTES_MAX + 10 * limits::POST_MEDIA_MAX;
+        let Content { text, warning, sensitive: _, language: _, media: _ } = &self.content;
         let options = self.poll.iter().flat_map(PollOptions::as_slice);
         let options: usize = options.map(|option| PollOption::as_str(option).len() + 2).sum();
-        self.text.as_str().len() + self.warning.as_str().len() + options + OTHER
+        text.as_str().len() + warning.as_str().len() + options + OTHER
     }
 
     /// Adds the newest version. Removes versions at the limits of number and bytes, the oldest first except for the

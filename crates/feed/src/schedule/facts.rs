@@ -32,7 +32,7 @@ impl Txn<'_> {
     /// Stores a scheduled post, which reserves its pictures.
     pub(crate) fn put_scheduled(&mut self, user: UserId, id: ScheduledId, post: &ScheduledPost) {
         write::scheduled(self.rows, user, id, post);
-        for media in &post.draft.media {
+        for media in &post.draft.content.media {
             let Some(mut found) = self.facts().media(*media) else { continue };
             found.used = MediaUse::Scheduled(id);
             self.put_media(*media, &found);

@@ -39,12 +39,14 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let found = self.facts().media(*media);
             found.is_some_and(|found| found.owner == user && found.used == MediaUse::Scheduled(id))
         };
-        let media: Vec<_> = post.draft.media.iter().copied().filter(is_held).collect();
+        let media = &post.draft.content.media;
+        let held: Vec<_> = media.iter().copied().filter(is_held).collect();
+        let lost = media.len() - held.len();
         // The pictures of a deleted user may be removed already.
-        if media != post.draft.media && !self.is_deleted(user) {
-            self.lost(format!("{what}: {} pictures", post.draft.media.len() - media.len()));
+        if lost > 0 && !self.is_deleted(user) {
+            self.lost(format!("{what}: {lost} pictures"));
             let mut kept = post.clone();
-            kept.draft.media = media;
+            kept.draft.content.media = held;
             if kept.draft.check().is_err() {
                 self.remove_scheduled((user, id), post);
                 return;

@@ -27,7 +27,7 @@ pub(crate) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &ScheduleCommand) 
         ScheduleCommand::Cancel { user, id } => {
             let (user, post) = find(txn, user, *id)?;
             txn.remove_scheduled(user, *id, &post);
-            txn.release_media(&post.draft.media, stamp);
+            txn.release_media(&post.draft.content.media, stamp);
             ScheduleDone::Cancelled
         }
     };
@@ -76,8 +76,8 @@ pub(crate) fn publish(
     let exists = txn.facts().exists(user);
     let published = exists
         && is_active
-        && posts::rules::publish(txn, stamp, (&draft, &draft.media), effects).is_ok();
+        && posts::rules::publish(txn, stamp, (&draft, &draft.content.media), effects).is_ok();
     if exists && !published {
-        txn.release_media(&draft.media, stamp);
+        txn.release_media(&draft.content.media, stamp);
     }
 }

@@ -39,7 +39,7 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     let id = boost(&mut world, 1, post);
     let made = Boost { post, author: UserId(0), is_recent: true, earlier: Vec::new() };
     let found = world.facts().post(id).unwrap();
-    assert_eq!((found.author, found.text.as_str()), (UserId(1), ""));
+    assert_eq!((found.author, found.content.text.as_str()), (UserId(1), ""));
     assert_eq!(found.boost, Some(made));
     let (author, listed) = (UserId(1), found.listed());
     let changed = |change| Effect::Post { post: id, author, listed, users: None, change };

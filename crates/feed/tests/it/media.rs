@@ -7,8 +7,8 @@ use feed::media::{
     MediaId, MediaKey, MediaSpace, MediaUse, NewMedia, ProfilePicture,
 };
 use feed::{
-    Command, Done, Draft, Due, DueWork, Effect, Mend, Outcome, Patch, PostChange, PostId, PostText,
-    Refusal, UserId,
+    Command, Content, Done, Draft, Due, DueWork, Effect, Mend, Outcome, Patch, PostChange, PostId,
+    PostText, Refusal, UserId,
 };
 
 fn file(content: u8, bytes: u32) -> MediaFile {
@@ -41,7 +41,8 @@ pub(crate) fn added(world: &mut World, new: NewMedia) -> MediaId {
 
 fn publish(world: &mut World, author: u32, text: &str, media: &[MediaId]) -> Outcome {
     let text = PostText::parse(text).unwrap_or(PostText::none());
-    let draft = Draft { media: media.to_vec(), ..Draft::new(id(author), text) };
+    let content = Content { media: media.to_vec(), ..Content::of_text(text) };
+    let draft = Draft::of(id(author), content);
     world.run(Command::Publish(Box::new(draft)))
 }
 
@@ -85,7 +86,7 @@ fn a_picture_is_attached_to_one_post_and_goes_with_it() {
     assert_eq!(world.effects, []);
     assert_eq!(world.facts().media_space(USER), space(4, 4));
     let post = published(&mut world, 0, "", &media);
-    assert_eq!(world.facts().post(post).unwrap().media, media);
+    assert_eq!(world.facts().post(post).unwrap().content.media, media);
     assert!(matches!(world.effects[..], [Effect::Post { change: PostChange::Published, .. }]));
     assert_eq!(world.facts().media(media[0]).unwrap().used, MediaUse::Post(post));
     assert_eq!(world.facts().media_space(USER), space(4, 0));
@@ -142,7 +143,7 @@ fn an_edit_removes_adds_and_describes_pictures() {
         Ok(Done::PostEdited)
     );
     assert!(matches!(world.effects[..], [Effect::Post { change: PostChange::Edited, .. }]));
-    assert_eq!(world.facts().post(post).unwrap().media, kept);
+    assert_eq!(world.facts().post(post).unwrap().content.media, kept);
     assert!(world.facts().media(media[0]).is_none());
     let found = world.facts().media(media[1]).unwrap();
     assert_eq!((found.description.as_str(), found.focus), ("a cat", described.focus));
@@ -152,12 +153,12 @@ fn an_edit_removes_adds_and_describes_pictures() {
     // An edit without pictures keeps them; an edit that would leave nothing is refused.
     let sensitive = Patch { sensitive: Some(true), ..Patch::default() };
     world.run(Command::edit(post, sensitive)).unwrap();
-    assert_eq!(world.facts().post(post).unwrap().media, kept);
+    assert_eq!(world.facts().post(post).unwrap().content.media, kept);
     assert_eq!(edit(&mut world, post, Some(&[]), &[]), Err(Refusal::BadText));
     let foreign = added(&mut world, new(1, 9));
     let refused = edit(&mut world, post, Some(&[foreign]), &[]);
     assert_eq!(refused, Err(Refusal::MediaNotFound));
-    assert_eq!(world.facts().post(post).unwrap().media, kept);
+    assert_eq!(world.facts().post(post).unwrap().content.media, kept);
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn a_picture_that_is_not_attached_within_a_day_is_removed_and_others_stay() {
     assert_eq!(unattached(&world), [old[1], old[2], young]);
     assert_eq!(expire(&mut world), 2);
     assert_eq!(unattached(&world), [young]);
-    assert_eq!(world.facts().post(post).unwrap().media, old[..1]);
+    assert_eq!(world.facts().post(post).unwrap().content.media, old[..1]);
     assert_eq!(world.facts().media_space(USER), space(2, 1));
     check_rows(&world);
 }
@@ -358,7 +359,7 @@ fn a_post_of_which_a_repair_leaves_nothing_is_removed() {
     let (mut mend, mut found) = (Mend::new(false), Vec::new());
     while mend.step(&mut world.rows, &mut |finding| found.push(finding)) {}
     assert!(world.facts().post(empty).is_none(), "{found:?}");
-    assert_eq!(world.facts().post(text).map(|post| post.media), Some(vec![]));
+    assert_eq!(world.facts().post(text).map(|post| post.content.media), Some(vec![]));
     let (mut mend, mut again) = (Mend::new(false), Vec::new());
     while mend.step(&mut world.rows, &mut |finding| again.push(finding)) {}
     assert!(again.is_empty(), "{again:?}");

@@ -4,8 +4,8 @@ use crate::support::{World, block, follow, id, mute, register};
 use feed::limits::{ERASE_ROWS_MAX, POLL_NOTICES_MAX};
 use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::{
-    Command, Done, Draft, DueWork, Effect, Mend, Notice, Outcome, Patch, Poll, PollChoices,
-    PollCounts, PollId, PostId, PostText, Reaction, Refusal, UserId, Visibility,
+    Command, Content, Done, Draft, DueWork, Effect, Mend, Notice, Outcome, Patch, Poll,
+    PollChoices, PollCounts, PollId, PostId, PostText, Reaction, Refusal, UserId, Visibility,
 };
 use rows::{NameTable, PointTable, Rows as _, Scan as _, SetTable, Table};
 
@@ -172,7 +172,8 @@ fn only_those_who_may_see_a_post_vote_in_its_poll() {
 #[test]
 fn a_post_has_a_poll_or_pictures_and_a_text() {
     let mut world = World::new();
-    let draft = Draft { poll: Some(new(&["a", "b"], false)), ..Draft::of(id(0)) };
+    let draft =
+        Draft { poll: Some(new(&["a", "b"], false)), ..Draft::of(id(0), Content::default()) };
     assert_eq!(world.run(Command::Publish(Box::new(draft))), Err(Refusal::BadText));
 }
 

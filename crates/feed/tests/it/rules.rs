@@ -8,11 +8,11 @@ use crate::support::{
 use feed::feeds::{FeedDefinition, FeedName};
 use feed::quotes::QuotePolicy;
 use feed::{
-    Bio, Command, Condition, Conditional, Counts, Done, Draft, DueWork, Effect, ErasurePhase,
-    Handle, Idempotency, Input, Label, Language, Lifetime, Listed, Name, Patch, Post, PostChange,
-    PostDefaults, PostId, PostText, ProfileFields, Reaction, Refusal, Request, Revision, SampleId,
-    SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, apply,
-    limits,
+    Bio, Command, Condition, Conditional, Content, Counts, Done, Draft, DueWork, Effect,
+    ErasurePhase, Handle, Idempotency, Input, Label, Language, Lifetime, Listed, Name, Patch, Post,
+    PostChange, PostDefaults, PostId, PostText, ProfileFields, Reaction, Refusal, Request,
+    Revision, SampleId, SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef,
+    Visibility, apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp, Table};
 
@@ -262,16 +262,14 @@ fn counts_take_bytes_only_where_there_are_any() {
 fn rows_of_posts_take_bytes_only_for_what_they_have() {
     for reply_to in [None, Some(UserId(700))] {
         for text in ["a", "\u{e9}t\u{e9}".repeat(150).as_str()] {
-            let post = Post {
-                text: PostText::parse(text).unwrap(),
-                reply_to,
-                mentions: vec![UserId(700)],
-                ..Post::of(UserId(300))
-            };
-            // Number of fields, author, and tag and length of the text and of the list of mentions.
+            let content = Content::of_text(PostText::parse(text).unwrap());
+            let mentions = vec![UserId(700)];
+            let post = Post { reply_to, mentions, ..Post::of(UserId(300), content) };
+            // Number of fields, author, number of parts of the content, and tag and length of the text and of the list
+            // of mentions.
             let reply = if reply_to.is_some() { 4 } else { 0 };
             let len_len = if text.len() > 127 { 2 } else { 1 };
-            let len = 1 + 2 + 1 + len_len + text.len() + reply + 1 + 1 + 2;
+            let len = 1 + 2 + 1 + 1 + len_len + text.len() + reply + 1 + 1 + 2;
             assert_eq!(rows::encode(&post).len(), len);
             for (conversation, thread) in [(Some(PostId(9)), None), (None, Some(PostId(9)))] {
                 let post = Post { conversation, thread, ..post.clone() };

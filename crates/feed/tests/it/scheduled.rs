@@ -32,7 +32,7 @@ fn new(world: &World, author: u32, text: &str) -> ScheduledPost {
 /// Schedules a post with pictures.
 fn with(world: &World, media: &[MediaId], text: &str) -> ScheduledPost {
     let mut post = new(world, 0, text);
-    post.draft.media = media.to_vec();
+    post.draft.content.media = media.to_vec();
     post
 }
 
@@ -208,7 +208,7 @@ fn what_cannot_be_published_when_it_is_due_is_removed() {
     let parent = world.post(1, "hello");
     let media = picture(&mut world, 0, 1);
     let mut reply = new(&world, 0, "hi");
-    (reply.draft.parent, reply.draft.media) = (Some(parent), vec![media]);
+    (reply.draft.parent, reply.draft.content.media) = (Some(parent), vec![media]);
     let reply = created(&mut world, reply);
     let blocked = world.post(1, "hello again");
     let mut other = new(&world, 0, "hi");
@@ -249,7 +249,7 @@ fn its_pictures_are_held_until_it_is_published_or_cancelled() {
     check_rows(&world);
     assert_eq!(publish(&mut world, 0, first), PUBLISHED);
     let shown = world.facts().post(posts(&world, 0)[0]).unwrap();
-    assert_eq!(shown.media, media[..2]);
+    assert_eq!(shown.content.media, media[..2]);
     assert_eq!(used(&world, media[1]), Some(MediaUse::Post(posts(&world, 0)[0])));
     check_rows(&world);
     // A cancellation does not exceed the limit of unattached pictures.

@@ -111,7 +111,7 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
         );
         let now = world.facts().post(post).unwrap();
         let ids = |users: Vec<u32>| users.into_iter().map(UserId).collect::<Vec<_>>();
-        assert_eq!((now.text.as_str(), now.reply_to), (words, Some(UserId(reply_to))));
+        assert_eq!((now.content.text.as_str(), now.reply_to), (words, Some(UserId(reply_to))));
         assert_eq!((now.author, now.in_reply_to), (old.author, old.in_reply_to));
         assert_eq!(now.edited.map(feed::Stamp::unix_ms), Some(world.now_ms));
         let mentions = ids(mentions);

@@ -19,7 +19,9 @@ impl World {
     /// Texts and warnings of a post's earlier versions.
     fn versions(&self, post: PostId) -> Vec<(String, String)> {
         let versions = self.facts().post_versions(post).into_iter();
-        versions.map(|one| (one.text.as_str().into(), one.warning.as_str().into())).collect()
+        versions
+            .map(|one| (one.content.text.as_str().into(), one.content.warning.as_str().into()))
+            .collect()
     }
 }
 

@@ -95,8 +95,13 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
         let edited = world.log.last().unwrap().stamp;
         let found = world.facts().post(post).unwrap();
         assert_eq!((found.edited, found.visibility), (Some(edited), Visibility::Followers));
-        let language = found.language.as_ref().map(Language::as_str);
-        let shown = (found.text.as_str(), found.warning.as_str(), found.sensitive, language);
+        let language = found.content.language.as_ref().map(Language::as_str);
+        let shown = (
+            found.content.text.as_str(),
+            found.content.warning.as_str(),
+            found.content.sensitive,
+            language,
+        );
         assert_eq!(shown, expect);
         // The same edit changes nothing.
         assert_eq!(world.run(Command::edit(post, change)), Ok(Done::PostEdited));
@@ -120,7 +125,8 @@ fn a_direct_post_keeps_its_recipients_when_it_is_edited() {
     let text = PostText::parse("about @cy").unwrap();
     world.run(Command::edit(post, Patch::of_text(text))).unwrap();
     let edited = world.facts().post(post).unwrap();
-    assert_eq!((edited.text.as_str(), edited.mentions), ("about @cy", vec![UserId(1)]));
+    assert_eq!(edited.content.text.as_str(), "about @cy");
+    assert_eq!(edited.mentions, [UserId(1)]);
     assert!(world.facts().is_mentioned(UserId(1), post));
     assert!(!world.facts().is_mentioned(UserId(2), post));
 }

@@ -90,10 +90,10 @@ impl Server {
             draft.visibility = defaults.visibility;
         }
         if fields.flag("sensitive")?.is_none() {
-            draft.sensitive |= defaults.sensitive;
+            draft.content.sensitive |= defaults.sensitive;
         }
         if fields.one("language")?.is_none() {
-            draft.language = defaults.language;
+            draft.content.language = defaults.language;
         }
         if fields.one(QUOTE_POLICY)?.is_none() {
             draft.quote_policy = defaults.quote_policy;
@@ -168,8 +168,9 @@ fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
         language: fields.one("language")?.map(Language::parse).transpose()?.map(Some),
         media,
         poll: polls::named(fields)?.or(replaces.then_some(None)),
+        described: Vec::new(),
+        revoke_quote: false,
         quote_policy: quote_policy(fields, QUOTE_POLICY)?,
-        ..Patch::default()
     })
 }
 
@@ -213,7 +214,7 @@ pub(crate) async fn create(
         draft.quote = Some(input::post(id).ok_or_else(ApiError::not_found)?);
     }
     state.limit(What::Posts, u64::from(me.0))?;
-    if let Some(refusal) = state.unexpected(me, &draft.text, &fields).await? {
+    if let Some(refusal) = state.unexpected(me, &draft.content.text, &fields).await? {
         return Ok(refusal);
     }
     // A retry is recognized by the draft before the defaults are filled in, since they may have changed by then.
@@ -296,7 +297,7 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     let deletes_media = fields.is_true("delete_media")?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let text = entities.visible_post(post).filter(|post| post.author == me)?.text;
+        let text = entities.visible_post(post).filter(|post| post.author == me)?.content.text;
         let mut status = entities.status(post)?.into_value();
         let parts = status.as_object_mut()?;
         parts.insert("text".to_owned(), text.as_str().into());

@@ -1,7 +1,7 @@
 //! Entities of filters, and the marks of posts: filters that they match, and muted threads.
 
 use feed::filters::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
-use feed::{Post, PostId};
+use feed::{Content, Post, PostId};
 use node::{Entity, EntityKey, Subject};
 use serde_json::{Value, json};
 
@@ -83,11 +83,12 @@ impl Entities<'_> {
     pub(crate) fn filtered(&self, (id, post): (PostId, &Post)) -> Value {
         let matcher = self.marks().and_then(|marks| marks.matcher.as_ref());
         let Some(matcher) = matcher else { return json!([]) };
-        let pictures: Vec<_> = post.media.iter().filter_map(|id| self.facts().media(*id)).collect();
+        let Content { text, warning, media, .. } = &post.content;
+        let pictures: Vec<_> = media.iter().filter_map(|id| self.facts().media(*id)).collect();
         let described = pictures.iter().map(|picture| picture.description.as_str());
         let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
         let options = options.map(feed::polls::PollOption::as_str);
-        let texts = [post.warning.as_str(), post.text.as_str()].into_iter();
+        let texts = [warning.as_str(), text.as_str()].into_iter();
         let texts: Vec<_> = texts.chain(options).chain(described).collect();
         matcher.matches(id, &texts).iter().map(|matched| result(id, matched)).collect()
     }

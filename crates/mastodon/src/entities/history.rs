@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use feed::media::MediaUse;
 use feed::text::Handle;
-use feed::{PostId, PostVersion};
+use feed::{Content, PostId, PostVersion};
 use serde_json::json;
 
 use super::json::{Json, append, push, start_field};
@@ -60,15 +60,17 @@ impl Entities<'_> {
             let known = known.entry(handle.clone()).or_insert_with(|| is_known(handle));
             known.then(|| format!("{base}/@{}", handle.as_str()))
         };
-        let pictures = version.media.iter().copied().filter(|media| {
+        // The entity of Mastodon has no language.
+        let Content { text, warning, sensitive, language: _, media } = &version.content;
+        let pictures = media.iter().copied().filter(|media| {
             facts.media(*media).is_some_and(|media| media.used == MediaUse::Post(id))
         });
         let mut out = Vec::new();
         append(
             &json!({
-                "content": html::content(version.text.as_str(), base, profile),
-                "spoiler_text": version.warning.as_str(),
-                "sensitive": version.sensitive,
+                "content": html::content(text.as_str(), base, profile),
+                "spoiler_text": warning.as_str(),
+                "sensitive": sensitive,
                 "created_at": time(version.since.unix_ms()),
                 "media_attachments": self.attachments(&pictures.collect::<Vec<_>>()),
                 "poll": version.poll.as_ref().map(super::poll::of_version),

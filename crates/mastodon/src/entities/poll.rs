@@ -3,7 +3,7 @@
 use feed::polls::{PollOption, PollOptions};
 use feed::schedule::ScheduledPost;
 use feed::text::Language;
-use feed::{PollChoices, Post, PostId, ScheduledId, UserId};
+use feed::{Content, PollChoices, Post, PostId, ScheduledId, UserId};
 use serde_json::{Value, json};
 
 use super::Entities;
@@ -57,19 +57,20 @@ impl Entities<'_> {
                 "hide_totals": poll.hide_totals,
             })
         });
-        let ids: Vec<String> = draft.media.iter().map(|media| media.0.to_string()).collect();
+        let Content { text, warning, sensitive, language, media } = draft.content;
+        let ids: Vec<String> = media.iter().map(|media| media.0.to_string()).collect();
         Some(json!({
             "id": id.0.to_string(),
             "scheduled_at": time(due_ms),
             "params": {
-                "text": draft.text.as_str(),
+                "text": text.as_str(),
                 "poll": poll,
                 "media_ids": (!ids.is_empty()).then_some(ids),
-                "sensitive": draft.sensitive,
-                "spoiler_text": draft.warning.as_str(),
+                "sensitive": sensitive,
+                "spoiler_text": warning.as_str(),
                 "visibility": visibility_name(draft.visibility),
                 "in_reply_to_id": draft.parent.map(|parent| parent.0),
-                "language": draft.language.as_ref().map(Language::as_str),
+                "language": language.as_ref().map(Language::as_str),
                 // These fields are deprecated or meaningless here, but required by the types of apps.
                 "application_id": 0,
                 "scheduled_at": null,
@@ -78,7 +79,7 @@ impl Entities<'_> {
                 "quoted_status_id": draft.quote.map(|quoted| quoted.0.to_string()),
                 "quote_approval_policy": draft.quote_policy.name(),
             },
-            "media_attachments": self.attachments(&draft.media),
+            "media_attachments": self.attachments(&media),
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! Part of a status that is the same for all readers who see the users it names.
 
-use feed::text::{Language, Warning};
-use feed::{Handle, Post, PostCounts, PostId, PostText, Reaction, SetTable, UserId};
+use feed::text::Language;
+use feed::{Content, Handle, Post, PostCounts, PostId, Reaction, SetTable, UserId};
 use node::{Entity, EntityKey, MadeOf, Subject};
 use serde::Serialize;
 use serde_json::Value;
@@ -137,10 +137,11 @@ impl<'s> StatusParts<'s> {
 /// Memory of a post, in bytes.
 fn bytes_of(post: &Post) -> usize {
     let earlier = post.boost.as_ref().map_or(0, |boost| boost.earlier.capacity());
-    let ids = post.mentions.capacity() + post.media.capacity() * 2 + earlier;
+    let Content { text, warning, media, sensitive: _, language: _ } = &post.content;
+    let ids = post.mentions.capacity() + media.capacity() * 2 + earlier;
     let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
     let options: usize = options.map(|option| option.as_str().len() + size_of::<String>()).sum();
-    let texts = post.text.as_str().len() + post.warning.as_str().len() + options;
+    let texts = text.as_str().len() + warning.as_str().len() + options;
     texts + ids * 4 + size_of::<Post>()
 }
 
@@ -250,7 +251,7 @@ impl Entities<'_> {
         let made_of = node.made_of(self.hidings, [Subject::Post(id.0)]);
         let post = node.try_new_post(id).filter(|post| post.author == reader)?;
         let names_nobody = post.mentions.is_empty() && post.in_reply_to.is_none();
-        if !names_nobody || !post.media.is_empty() {
+        if !names_nobody || !post.content.media.is_empty() {
             return None;
         }
         let profile = self.renderer.kept(EntityKey::Profile(reader))?;
@@ -264,7 +265,7 @@ impl Entities<'_> {
         let node = &self.renderer.node;
         let made_of = node.made_of(self.hidings, [Subject::Post(id.0)]);
         let post = self.visible_post(id)?;
-        let pictures = post.media.iter().map(|picture| Subject::Media(picture.0));
+        let pictures = post.content.media.iter().map(|picture| Subject::Media(picture.0));
         let parent = post.in_reply_to.map(|parent| Subject::Content(parent.0));
         let made_of = made_of.with(&node.made_of(self.hidings, pictures.chain(parent)));
         let named = self.named(&post);
@@ -308,16 +309,8 @@ impl Entities<'_> {
     /// Shared part of a status without its content and counts.
     pub(super) fn blank_part(&self, (id, post): (PostId, &Post)) -> Option<Box<[u8]>> {
         let handle = self.facts().user(post.author)?.handle;
-        let blank = Post {
-            text: PostText::none(),
-            mentions: Vec::new(),
-            edited: None,
-            warning: Warning::default(),
-            sensitive: false,
-            language: None,
-            media: Vec::new(),
-            ..post.clone()
-        };
+        let content = Content::default();
+        let blank = Post { content, mentions: Vec::new(), edited: None, ..post.clone() };
         let (named, counts) = (Named::default(), Counted::default());
         Some(unclosed(&self.shared_fields(id, (&blank, handle.as_str()), &named, &counts)))
     }
@@ -335,7 +328,8 @@ impl Entities<'_> {
             let is_known = named.mentions.iter().any(|(_, name)| name == handle.as_str());
             is_known.then(|| format!("{base}/@{}", handle.as_str()))
         };
-        let text = post.text.as_str();
+        let Content { text, warning, sensitive, language, media } = &post.content;
+        let text = text.as_str();
         let mentions = named.mentions.iter().map(|(user, handle)| MentionEntity {
             id: user.0.to_string(),
             username: handle,
@@ -355,10 +349,10 @@ impl Entities<'_> {
             edited_at: post.edited.map(|edited| time(edited.unix_ms())),
             content: html::content(text, base, profile),
             visibility: visibility_name(post.visibility),
-            sensitive: post.sensitive,
-            spoiler_text: post.warning.as_str(),
-            language: post.language.as_ref().map(Language::as_str),
-            media_attachments: self.attachments(&post.media),
+            sensitive: *sensitive,
+            spoiler_text: warning.as_str(),
+            language: language.as_ref().map(Language::as_str),
+            media_attachments: self.attachments(media),
             mentions: mentions.collect(),
             tags: tags.collect(),
             emojis: [],

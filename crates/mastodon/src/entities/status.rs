@@ -190,7 +190,7 @@ impl Entities<'_> {
     /// Entity `StatusSource`.
     pub(crate) fn source(&self, id: PostId) -> Option<Value> {
         let post = self.visible_post(id)?;
-        let (text, warning) = (post.text.as_str(), post.warning.as_str());
+        let (text, warning) = (post.content.text.as_str(), post.content.warning.as_str());
         Some(json!({"id": id.0.to_string(), "text": text, "spoiler_text": warning}))
     }
 }

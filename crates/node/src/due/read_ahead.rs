@@ -77,12 +77,13 @@ fn notice(facts: Facts<'_, impl Rows>, user: UserId, post: PostId) {
 fn scheduled(facts: Facts<'_, impl Rows>, user: UserId, id: ScheduledId) {
     let Some(ScheduledPost { draft, .. }) = facts.scheduled(user, id) else { return };
     let _ = (facts.account(user), facts.media_space(user), user_rows(facts, user));
-    draft.media.iter().for_each(|media| drop(facts.media(*media)));
+    draft.content.media.iter().for_each(|media| drop(facts.media(*media)));
     let replied = draft.parent.and_then(|parent| {
         let _ = facts.post_counts(parent);
         facts.stored_post(parent).map(|post| post.author)
     });
-    for mentioned in mentioned(&draft.text, user, replied, |handle| facts.by_handle(handle)) {
+    for mentioned in mentioned(&draft.content.text, user, replied, |handle| facts.by_handle(handle))
+    {
         let _ = (facts.notice_state(mentioned), facts.is_blocked_between(user, mentioned));
     }
 }

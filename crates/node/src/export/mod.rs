@@ -22,7 +22,7 @@ pub(crate) mod user_lines;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use feed::{Post, PostId, Reaction, Stamp, Story, StoryId, UserId, Visibility, Warning};
+use feed::{Post, PostId, Reaction, Stamp, Story, StoryId, UserId};
 use kv::{BucketId, BucketName, WalkLimit};
 use rows::{Rows as _, SetTable, Span};
 use store::{SortedRow, Sorter, Store, StoreError, unless_unreadable};
@@ -191,7 +191,7 @@ impl<W: Write> Export<'_, W> {
 
     fn post(&mut self, id: PostId, post: &Post) -> io::Result<()> {
         self.counts.posts += 1;
-        let media = post.media.iter().filter_map(|media| Picture::of(self.facts(), *media));
+        let media = post.content.media.iter().filter_map(|media| Picture::of(self.facts(), *media));
         let media: Vec<_> = media.collect();
         self.counts.pictures += media.len() as u64;
         let versions = match post.edited {
@@ -202,23 +202,19 @@ impl<W: Write> Export<'_, W> {
             id: Some(Id(id.0)),
             time: Some(Time(id.unix_ms())),
             author: post.author.into(),
-            text: post.text.as_str().into(),
+            content: (&post.content).into(),
             in_reply_to: post.in_reply_to.map(|parent| Id(parent.0)),
             reply_to: post.reply_to.map(Into::into),
             mentions: Some(post.mentions.iter().map(|user| (*user).into()).collect()),
             edited: post.edited.map(|edited| Time(edited.unix_ms())),
-            visibility: (post.visibility != Visibility::Public)
-                .then(|| post.visibility.name().into()),
-            warning: (post.warning != Warning::default()).then(|| post.warning.as_str().into()),
-            sensitive: post.sensitive,
-            language: post.language.as_ref().map(|language| language.as_str().into()),
+            visibility: post.visibility,
             media,
             poll: post.poll.as_ref().map(Into::into),
             quote: post.quote.map(Into::into),
-            quote_policy: post_lines::quote_policy(post.quote_policy),
+            quote_policy: post.quote_policy,
             conversation: post.conversation.map(|first| Id(first.0)),
             thread: post.thread.map(|first| Id(first.0)),
-            versions: versions.into_iter().map(Into::into).collect(),
+            versions: versions.iter().map(Into::into).collect(),
         })))?;
         self.reactions(id)?;
         post.poll.iter().try_for_each(|poll| self.votes(poll.id))

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use feed::polls::{NewPoll, PollOption};
 use feed::quotes::QuotePolicy;
 use feed::schedule::ScheduledPost;
-use feed::{Draft, Facts, Rows, ScheduledId, UserId, Visibility, Warning};
+use feed::{Draft, Facts, Rows, ScheduledId, UserId, Visibility};
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
-use super::post_lines;
+use super::post_lines::{Content, is_default};
 
 /// Poll of a post or of a scheduled post.
 #[derive(Debug, Deserialize, Serialize)]
@@ -49,22 +49,15 @@ pub(crate) struct Scheduled<'a> {
     pub(crate) author: Who,
     pub(crate) id: Id,
     pub(crate) due: Time,
-    #[serde(borrow)]
-    pub(crate) text: Cow<'a, str>,
+    #[serde(borrow, flatten)]
+    pub(crate) content: Content<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_reply_to: Option<Id>,
     /// Whether the post replies to the user whose mention begins the text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) opens_reply: bool,
-    /// Visibility as in the API; missing for a public post.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) visibility: Option<Cow<'a, str>>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) warning: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) sensitive: bool,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) language: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) visibility: Visibility,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -72,8 +65,8 @@ pub(crate) struct Scheduled<'a> {
     /// The post that it quotes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quote: Option<Id>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) quote_policy: Option<QuotePolicy>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) quote_policy: QuotePolicy,
 }
 
 fn options<'a>(options: &[PollOption]) -> Vec<Cow<'a, str>> {
@@ -115,14 +108,10 @@ impl<'a> Scheduled<'a> {
         let Draft {
             // The author is in the name of the row.
             author: _,
-            text,
+            content,
             parent,
             opens_reply,
             visibility,
-            warning,
-            sensitive,
-            language,
-            media,
             poll,
             quote,
             quote_policy,
@@ -131,17 +120,14 @@ impl<'a> Scheduled<'a> {
             author: author.into(),
             id: Id(id.0),
             due: Time(*due_ms),
-            text: text.as_str().into(),
+            content: content.into(),
             in_reply_to: parent.map(|parent| Id(parent.0)),
             opens_reply: *opens_reply,
-            visibility: (*visibility != Visibility::Public).then(|| visibility.name().into()),
-            warning: (*warning != Warning::default()).then(|| warning.as_str().into()),
-            sensitive: *sensitive,
-            language: language.as_ref().map(|language| language.as_str().into()),
-            media: media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
+            visibility: *visibility,
+            media: content.media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
             poll: poll.as_ref().map(Poll::from),
             quote: quote.map(|quoted| Id(quoted.0)),
-            quote_policy: post_lines::quote_policy(*quote_policy),
+            quote_policy: *quote_policy,
         }
     }
 }

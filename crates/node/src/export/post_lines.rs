@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use feed::PostVersion;
+use feed::media::MediaId;
 use feed::polls::PollOptions;
 use feed::quotes::QuotePolicy;
+use feed::{Language, PostText, PostVersion, Refusal, Visibility, Warning};
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
@@ -19,8 +20,8 @@ pub(crate) struct Post<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<Time>,
     pub(crate) author: Who,
-    #[serde(borrow)]
-    pub(crate) text: Cow<'a, str>,
+    #[serde(borrow, flatten)]
+    pub(crate) content: Content<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_reply_to: Option<Id>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,15 +30,8 @@ pub(crate) struct Post<'a> {
     pub(crate) mentions: Option<Vec<Who>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) edited: Option<Time>,
-    /// Visibility as in the API; missing for a public post.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) visibility: Option<Cow<'a, str>>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) warning: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) sensitive: bool,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) language: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) visibility: Visibility,
     /// Pictures in their order. A post with pictures may have an empty text.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<Picture<'a>>,
@@ -45,9 +39,8 @@ pub(crate) struct Post<'a> {
     pub(crate) poll: Option<Poll<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quote: Option<Quote>,
-    /// Users who may quote the post, named as in the API; missing if everybody may quote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) quote_policy: Option<QuotePolicy>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) quote_policy: QuotePolicy,
     /// First post of the conversation, for a direct reply to a direct post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) conversation: Option<Id>,
@@ -57,6 +50,49 @@ pub(crate) struct Post<'a> {
     /// Earlier versions, oldest first.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) versions: Vec<Version<'a>>,
+}
+
+/// Content of a post, a scheduled post or an earlier version of a post, without its pictures.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Content<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    warning: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    sensitive: bool,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    language: Option<Cow<'a, str>>,
+}
+
+impl<'a> From<&'a feed::Content> for Content<'a> {
+    fn from(content: &'a feed::Content) -> Self {
+        // Each line has the pictures in its own form.
+        let feed::Content { text, warning, sensitive, language, media: _ } = content;
+        Self {
+            text: text.as_str().into(),
+            warning: warning.as_str().into(),
+            sensitive: *sensitive,
+            language: language.as_ref().map(|language| language.as_str().into()),
+        }
+    }
+}
+
+impl Content<'_> {
+    /// Checks the fields, and adds the pictures of the line.
+    pub(crate) fn with(&self, media: Vec<MediaId>) -> Result<feed::Content, Refusal> {
+        let text = match &*self.text {
+            "" => PostText::none(),
+            text => PostText::parse(text)?,
+        };
+        Ok(feed::Content {
+            text,
+            warning: Warning::parse(&self.warning)?,
+            sensitive: self.sensitive,
+            language: self.language.as_deref().map(Language::parse).transpose()?,
+            media,
+        })
+    }
 }
 
 /// The quote in a post.
@@ -75,9 +111,9 @@ impl From<feed::quotes::Quote> for Quote {
     }
 }
 
-/// Quote policy of a post, unless it is the default.
-pub(crate) fn quote_policy(policy: QuotePolicy) -> Option<QuotePolicy> {
-    Some(policy).filter(|policy| *policy != QuotePolicy::default())
+/// Whether a field has the value that it has when it is missing.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Content of a post from a time on.
@@ -85,14 +121,8 @@ pub(crate) fn quote_policy(policy: QuotePolicy) -> Option<QuotePolicy> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Version<'a> {
     pub(crate) since: Id,
-    #[serde(borrow)]
-    pub(crate) text: Cow<'a, str>,
-    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
-    pub(crate) warning: Cow<'a, str>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) sensitive: bool,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub(crate) language: Option<Cow<'a, str>>,
+    #[serde(borrow, flatten)]
+    pub(crate) content: Content<'a>,
     /// Ids of the pictures, which may be deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<Id>,
@@ -101,17 +131,14 @@ pub(crate) struct Version<'a> {
     pub(crate) poll: Vec<Cow<'a, str>>,
 }
 
-impl From<PostVersion> for Version<'_> {
-    fn from(version: PostVersion) -> Self {
+impl<'a> From<&'a PostVersion> for Version<'a> {
+    fn from(version: &'a PostVersion) -> Self {
         let options = version.poll.iter().flat_map(PollOptions::as_slice);
         Self {
             since: Id(version.since.0),
-            text: version.text.as_str().to_owned().into(),
-            warning: version.warning.as_str().to_owned().into(),
-            sensitive: version.sensitive,
-            language: version.language.map(|language| language.as_str().to_owned().into()),
-            media: version.media.iter().map(|media| Id(media.0)).collect(),
-            poll: options.map(|option| option.as_str().to_owned().into()).collect(),
+            content: (&version.content).into(),
+            media: version.content.media.iter().map(|media| Id(media.0)).collect(),
+            poll: options.map(|option| option.as_str().into()).collect(),
         }
     }
 }

@@ -26,9 +26,9 @@ use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::quotes::QuotePolicy;
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Draft, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand,
-    ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Patch, PollChoices,
-    PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef, Visibility,
+    Bio, Command, Content, Draft, Handle, Idempotency, Label, Lifetime, List, ListChange,
+    ListCommand, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Patch,
+    PollChoices, PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use rows::{Table, Transfer};
@@ -179,7 +179,8 @@ fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     run(Command::Media(MediaCommand::Add(Box::new(picture(user, Some(ProfilePicture::Avatar))))));
     let done = run(Command::Media(MediaCommand::Add(Box::new(picture(user, None)))));
     let feed::Done::Media(MediaDone::Added(media)) = done else { panic!("{done:?}") };
-    run(Command::Publish(Box::new(Draft { media: vec![media], ..Draft::of(user.clone()) })));
+    let content = Content { media: vec![media], ..Content::default() };
+    run(Command::Publish(Box::new(Draft::of(user.clone(), content))));
 }
 
 /// Adds a poll with a vote, one that an edit added, and a scheduled post with a poll.
@@ -201,8 +202,8 @@ fn fill_polls(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, voter: &UserR
     run(Command::Vote { user: voter.clone(), post: asked, choices });
     let scheduled = ScheduledPost {
         draft: Draft {
+            content: Content { sensitive: true, ..post.content },
             parent: Some(asked),
-            sensitive: true,
             opens_reply: true,
             poll,
             quote: Some(asked),

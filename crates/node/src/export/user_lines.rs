@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use feed::media::MediaId;
 use feed::quotes::QuotePolicy;
-use feed::{Facts, Language, Markers, PostDefaults, Rows, UserId};
+use feed::{Facts, Language, Markers, Rows, UserId, Visibility};
 use serde::{Deserialize, Serialize};
 
 use super::filter_lines::Filter;
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
-use super::post_lines::quote_policy;
+use super::post_lines::is_default;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -125,15 +125,13 @@ pub(crate) struct Field<'a> {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Defaults<'a> {
-    /// `public`, `unlisted`, `followers` or `direct`.
-    #[serde(borrow)]
-    pub(crate) visibility: Cow<'a, str>,
+    pub(crate) visibility: Visibility,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) sensitive: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) language: Option<Cow<'a, str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) quote_policy: Option<QuotePolicy>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) quote_policy: QuotePolicy,
 }
 
 /// Account of a user.
@@ -190,8 +188,7 @@ impl<'a> User<'a> {
         let picture = |media: Option<MediaId>| {
             media.filter(|_| !deleted).and_then(|media| Picture::of(facts, media))
         };
-        let defaults =
-            Some(&user.defaults).filter(|defaults| **defaults != PostDefaults::default());
+        let defaults = Some(&user.defaults).filter(|defaults| !is_default(*defaults));
         Self {
             id: Some(id.0),
             handle: user.handle.as_str().into(),
@@ -213,10 +210,10 @@ impl<'a> User<'a> {
             discoverable: user.undiscoverable.then_some(false),
             indexable: user.indexable,
             defaults: defaults.map(|defaults| Defaults {
-                visibility: defaults.visibility.name().into(),
+                visibility: defaults.visibility,
                 sensitive: defaults.sensitive,
                 language: defaults.language.as_ref().map(Language::as_str).map(Into::into),
-                quote_policy: quote_policy(defaults.quote_policy),
+                quote_policy: defaults.quote_policy,
             }),
             locked: !deleted && facts.is_locked(id),
             home_marker: markers.home.map(marker),

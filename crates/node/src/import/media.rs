@@ -7,7 +7,7 @@ use feed::media::{
     BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaSpace,
     MediaUse, ProfilePicture,
 };
-use feed::{PostId, Refusal, UserId, write};
+use feed::{Refusal, UserId, write};
 use store::Loader;
 
 use super::Wrong;
@@ -28,19 +28,8 @@ impl Pictures {
         self.all.pictures.into()
     }
 
-    /// Adds the pictures of a post.
-    pub(super) fn of_post(
-        &mut self,
-        loader: &mut Loader,
-        ids: &mut Ids,
-        (owner, post): (UserId, PostId),
-        lines: &[Picture<'_>],
-    ) -> Result<Vec<MediaId>, Wrong> {
-        self.of_all(loader, ids, (owner, MediaUse::Post(post)), lines)
-    }
-
     /// Adds the pictures of a post or of a scheduled post.
-    pub(super) fn of_all(
+    pub(super) fn of_post(
         &mut self,
         loader: &mut Loader,
         ids: &mut Ids,

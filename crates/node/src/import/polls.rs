@@ -14,7 +14,6 @@ use store::Loader;
 use super::Wrong;
 use super::ids::Ids;
 use super::media::Pictures;
-use super::posts::{visibility, words};
 use super::users::Users;
 use crate::export::lines::Id;
 use crate::export::poll_lines::{self, Scheduled, Vote};
@@ -103,22 +102,17 @@ impl ScheduledPosts {
         if *count > SCHEDULED_MAX {
             return Err(Refusal::TooManyScheduled.into());
         }
-        let (text, warning, language) =
-            words(&line.text, line.warning.as_deref(), line.language.as_deref())?;
         let used = MediaUse::Scheduled(id);
+        let media = pictures.of_post(loader, ids, (author, used), &line.media)?;
         let draft = Draft {
             author: UserRef::Id(author),
-            text,
+            content: line.content.with(media)?,
             parent: line.in_reply_to.map(|parent| PostId(parent.0)),
             opens_reply: line.opens_reply,
-            visibility: visibility(line.visibility.as_deref())?,
-            warning,
-            sensitive: line.sensitive,
-            language,
-            media: pictures.of_all(loader, ids, (author, used), &line.media)?,
+            visibility: line.visibility,
             poll: line.poll.as_ref().map(new_poll).transpose()?,
             quote: line.quote.map(|quoted| PostId(quoted.0)),
-            quote_policy: line.quote_policy.unwrap_or_default(),
+            quote_policy: line.quote_policy,
         };
         draft.check()?;
         write::scheduled(loader, author, id, &ScheduledPost { draft, due_ms: line.due.0 });

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use feed::draft::check_together;
 use feed::limits::{
     EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
     STORY_SECS_MIN,
 };
+use feed::media::MediaUse;
 use feed::quotes::Quote;
 use feed::whole::POST_VERSIONS;
 use feed::{
-    Boost, Language, Poll, PollId, PostCounts, PostId, PostText, Reaction, Refusal, StoryId,
-    UserId, Visibility, Warning, write,
+    Boost, Poll, PollId, PostCounts, PostId, PostText, Reaction, Refusal, StoryId, UserId,
+    Visibility, write,
 };
 use rows::{Stamp, Totals};
 use store::Loader;
@@ -59,8 +59,7 @@ impl Posts {
     ) -> Result<(), Wrong> {
         let id = PostId(ids.next(&mut self.ids, line.id, line.time)?);
         let author = users.find(&line.author)?;
-        let (text, warning, language) =
-            words(&line.text, line.warning.as_deref(), line.language.as_deref())?;
+        let mut content = line.content.with(Vec::new())?;
         let Parents { in_reply_to, conversation, thread } = parents(ids, id, line)?;
         let reply_to = line.reply_to.as_ref().map(|user| users.find_any(user)).transpose()?;
         if in_reply_to.is_some() && reply_to.is_none() {
@@ -72,7 +71,7 @@ impl Posts {
             }
             None => {
                 let by_handle = |handle: &_| users.by_handle(handle);
-                feed::mentioned(&text, author, in_reply_to.and(reply_to), by_handle)
+                feed::mentioned(&content.text, author, in_reply_to.and(reply_to), by_handle)
             }
         };
         let distinct: BTreeSet<_> = mentions.iter().collect();
@@ -82,32 +81,29 @@ impl Posts {
             );
         }
         let (edited, versions) = edits(ids, id, line)?;
-        let visibility = visibility(line.visibility.as_deref())?;
+        let visibility = line.visibility;
         users.count_post(author, visibility)?;
         self.flush(loader);
-        let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
+        let used = MediaUse::Post(id);
+        content.media = pictures.of_post(loader, ids, (author, used), &line.media)?;
         let poll = match &line.poll {
             Some(line) => Some(self.poll(ids, id, line)?),
             None => None,
         };
-        check_together(&text, &media, poll.is_some())?;
+        content.check(poll.is_some())?;
         let quote = line.quote.as_ref().map(|line| quote(ids, id, line));
         let post = feed::Post {
             author,
-            text,
+            content,
             reply_to,
             mentions,
             in_reply_to,
             edited,
             visibility,
-            warning,
-            sensitive: line.sensitive,
-            language,
             boost: None,
-            media,
             poll,
             quote: quote.transpose()?,
-            quote_policy: line.quote_policy.unwrap_or_default(),
+            quote_policy: line.quote_policy,
             conversation,
             thread,
         };
@@ -251,7 +247,7 @@ fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong>
     }
     let conversation = line.conversation.map(|first| ids.used(first)).transpose()?;
     let conversation = conversation.map(|first| PostId(first.0));
-    let is_direct = line.visibility.as_deref() == Some(Visibility::Direct.name());
+    let is_direct = line.visibility == Visibility::Direct;
     if conversation.is_some_and(|first| !is_direct || in_reply_to.is_none_or(|it| first > it)) {
         return Err("conversation must be the id of the first post above a direct reply".into());
     }
@@ -270,26 +266,6 @@ fn quote(ids: &mut Ids, post: PostId, line: &QuoteLine) -> Result<Quote, Wrong> 
         return Err("a quote is of an earlier post".into());
     }
     Ok(Quote { post: quoted, is_revoked: line.revoked })
-}
-
-/// Checks the parts that lines of posts, scheduled posts and versions have in common: text, warning and language.
-pub(super) fn words(
-    text: &str,
-    warning: Option<&str>,
-    language: Option<&str>,
-) -> Result<(PostText, Warning, Option<Language>), Wrong> {
-    let text = match text {
-        "" => PostText::none(),
-        text => PostText::parse(text)?,
-    };
-    let warning = Warning::parse(warning.unwrap_or_default())?;
-    Ok((text, warning, language.map(Language::parse).transpose()?))
-}
-
-/// Parses the visibility of a post.
-pub(super) fn visibility(name: Option<&str>) -> Result<Visibility, Wrong> {
-    let found = name.map_or(Some(Visibility::default()), Visibility::named);
-    Ok(found.ok_or("there is no such visibility")?)
 }
 
 /// Stories that were read. The last one is written when all its views are known.

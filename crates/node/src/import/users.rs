@@ -365,10 +365,10 @@ fn tags(
 
 fn defaults(line: &user_lines::Defaults<'_>) -> Result<PostDefaults, Wrong> {
     Ok(PostDefaults {
-        visibility: Visibility::named(&line.visibility).ok_or("there is no such visibility")?,
+        visibility: line.visibility,
         sensitive: line.sensitive,
         language: line.language.as_deref().map(Language::parse).transpose()?,
-        quote_policy: line.quote_policy.unwrap_or_default(),
+        quote_policy: line.quote_policy,
     })
 }
 

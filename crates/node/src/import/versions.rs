@@ -1,6 +1,5 @@
 //! Import of the earlier versions of edited posts.
 
-use feed::draft::check_together;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
 use feed::polls::PollOptions;
@@ -9,7 +8,6 @@ use rows::Stamp;
 
 use super::Wrong;
 use super::ids::Ids;
-use super::posts::words;
 use crate::export::lines::Id;
 use crate::export::post_lines::{Post, Version};
 
@@ -56,20 +54,11 @@ fn version(ids: &mut Ids, line: &Version<'_>) -> Result<PostVersion, Wrong> {
     if line.media.len() > POST_MEDIA_MAX {
         return Err(Refusal::TooManyMedia.into());
     }
-    let (text, warning, language) =
-        words(&line.text, Some(&line.warning), line.language.as_deref())?;
     let media = line.media.iter().map(|id| Ok(MediaId(ids.used(*id)?.0)));
     let media = media.collect::<Result<Vec<_>, Wrong>>()?;
     let options = line.poll.iter().map(|option| &**option);
     let poll = (!line.poll.is_empty()).then(|| PollOptions::parse(options)).transpose()?;
-    check_together(&text, &media, poll.is_some())?;
-    Ok(PostVersion {
-        since: ids.used(line.since)?,
-        text,
-        warning,
-        sensitive: line.sensitive,
-        language,
-        media,
-        poll,
-    })
+    let content = line.content.with(media)?;
+    content.check(poll.is_some())?;
+    Ok(PostVersion { since: ids.used(line.since)?, content, poll })
 }

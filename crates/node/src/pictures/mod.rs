@@ -32,5 +32,5 @@ pub(crate) fn pictures_of<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     post: &Post,
 ) -> Vec<(MediaId, Media)> {
-    post.media.iter().filter_map(|id| Some((*id, facts.media(*id)?))).collect()
+    post.content.media.iter().filter_map(|id| Some((*id, facts.media(*id)?))).collect()
 }

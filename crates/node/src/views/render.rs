@@ -6,7 +6,7 @@ use std::io::Write as _;
 use feed::media::{Media, MediaId};
 use feed::quotes::QuoteState;
 use feed::stories::StoryRef;
-use feed::{Post, PostId, PostText, UserId};
+use feed::{Content, Post, PostId, PostText, UserId};
 use jiff::Timestamp;
 
 use super::UserNames;
@@ -33,12 +33,13 @@ pub(crate) fn post(
     // Names change, handles do not. A rendering is current only while its author's revision is unchanged, so it shows
     // the author's name, but only handles of other users.
     let author = names(post.author)?;
+    let Content { text, warning, sensitive, language, media: _ } = &post.content;
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
     out.extend_from_slice(b"\",\"author\":");
     self::author(post.author, &author, out);
     out.extend_from_slice(b",\"text\":");
-    string(post.text.as_str(), out);
+    string(text.as_str(), out);
     out.extend_from_slice(b",\"created_at\":\"");
     time(id.unix_ms(), out);
     out.extend_from_slice(b"\",\"edited_at\":");
@@ -74,13 +75,13 @@ pub(crate) fn post(
     out.extend_from_slice(b"],\"visibility\":\"");
     out.extend_from_slice(post.visibility.name().as_bytes());
     out.extend_from_slice(b"\",\"warning\":");
-    string(post.warning.as_str(), out);
-    let sensitive: &[u8] = if post.sensitive { b"true" } else { b"false" };
+    string(warning.as_str(), out);
+    let sensitive: &[u8] = if *sensitive { b"true" } else { b"false" };
     out.extend_from_slice(b",\"sensitive\":");
     out.extend_from_slice(sensitive);
     quotes(post, quote, out);
     out.extend_from_slice(b",\"language\":");
-    match &post.language {
+    match language {
         Some(language) => string(language.as_str(), out),
         None => out.extend_from_slice(b"null"),
     }

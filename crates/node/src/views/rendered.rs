@@ -68,7 +68,7 @@ impl Entities {
         let append = |id: PostId, out: &mut Vec<u8>| {
             self.kept(revisions, EntityKey::Post(id), out).or_else(|| {
                 // A post with pictures needs rows, which may be on disk.
-                let read = || in_memory(id).filter(|post| post.media.is_empty());
+                let read = || in_memory(id).filter(|post| post.content.media.is_empty());
                 let post = Read::new(content_of(revisions, id), read)?;
                 let names = |user| self.names(revisions, user);
                 self.render_post(revisions, (id, &post), parent, &[], names, out)

@@ -152,9 +152,9 @@ fn versions_of_posts_are_those_of_the_line_and_survive_an_export() {
         {"since":"8388608","text":"two","warning":"w","sensitive":true,"poll":["a","b"]}]"#;
     let (first, folder) = node(&[ANN, &with_versions(&versions.replace('\n', ""))]);
     let found = first.facts().post_versions(PostId(4_194_304));
-    let texts: Vec<_> = found.iter().map(|one| (one.since.0, one.text.as_str())).collect();
+    let texts: Vec<_> = found.iter().map(|one| (one.since.0, one.content.text.as_str())).collect();
     assert_eq!(texts, [(4_194_304, ""), (8_388_608, "two")]);
-    assert_eq!((found[0].media.len(), found[1].sensitive), (1, true));
+    assert_eq!((found[0].content.media.len(), found[1].content.sensitive), (1, true));
     assert_eq!(found[1].poll.as_ref().unwrap().as_slice().len(), 2);
     first.close();
     drop(first);
@@ -500,7 +500,10 @@ fn a_wrong_user_is_refused_with_its_line() {
             &[r#"{"user":{"handle":"ann","fields":[{"name":"","value":"x"}]}}"#],
             "a field has a name",
         ),
-        (&[r#"{"user":{"handle":"ann","defaults":{"visibility":"all"}}}"#], "no such visibility"),
+        (
+            &[r#"{"user":{"handle":"ann","defaults":{"visibility":"all"}}}"#],
+            "unknown variant `all`",
+        ),
         (&[r##"{"user":{"handle":"ann","featured_tags":[{"tag":"#a"}]}}"##], "hashtag"),
         (
             &[r#"{"user":{"handle":"ann","featured_tags":[{"tag":"a"},{"tag":"A"}]}}"#],
@@ -605,7 +608,7 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
             ],
             "an earlier post",
         ),
-        (&[ANN, r#"{"post":{"author":0,"text":"x","visibility":"all"}}"#], "no such visibility"),
+        (&[ANN, r#"{"post":{"author":0,"text":"x","visibility":"all"}}"#], "unknown variant `all`"),
         (&[ANN, r#"{"post":{"author":0,"text":"x","language":"english"}}"#], "2 or 3 letters"),
         (&[ANN, r#"{"reaction":{"user":0,"kind":"pin","id":"4194304"}}"#], "no earlier post"),
         (&[ANN, POST, r#"{"reaction":{"user":0,"kind":"like","id":"8388608"}}"#], "no such kind"),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use feed::media::{Description, MediaCommand, MediaDone, MediaId, MediaUse, ProfilePicture};
-use feed::{Bio, Command, Done, Draft, Handle, Name, Refusal, Stamp, UserId, UserRef};
+use feed::{Bio, Command, Content, Done, Draft, Handle, Name, Refusal, Stamp, UserId, UserRef};
 use media::Shape;
 use node::{
     Clock, Durability, FileError, Node, NodeOptions, Request, RestoreOptions, Restored, Upload,
@@ -392,7 +392,8 @@ fn a_picture_that_was_acknowledged_has_its_files_after_kill_9() {
 fn an_export_has_all_of_a_picture_but_its_files_which_are_copied() {
     let subject = Subject::new(|_| ());
     let media = subject.attachment(0, 1);
-    let new = Draft { media: vec![media], ..Draft::of(UserRef::Id(UserId(0))) };
+    let content = Content { media: vec![media], ..Content::default() };
+    let new = Draft::of(UserRef::Id(UserId(0)), content);
     let done = subject.submit(Command::Publish(Box::new(new)));
     let Ok(Done::Posted(post)) = done else { panic!("{done:?}") };
     subject.upload(1, &gif(2), Shape::Header).unwrap();
@@ -409,7 +410,7 @@ fn an_export_has_all_of_a_picture_but_its_files_which_are_copied() {
     assert_eq!(node::import(&options, &*lines).unwrap(), counts);
     let node = Node::open(&options).unwrap();
     assert_eq!(node.facts().media(media), row);
-    assert_eq!(node.facts().post(post).unwrap().media, [media]);
+    assert_eq!(node.facts().post(post).unwrap().content.media, [media]);
     assert_eq!(node.facts().media(unattached), None);
     assert_eq!(node.facts().all_media_space().pictures, space.pictures - 1);
     assert!(!is_readable(&node, media));

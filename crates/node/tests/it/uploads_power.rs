@@ -11,7 +11,7 @@ use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
 use feed::media::{Description, MediaCommand, MediaId};
-use feed::{Bio, Command, Draft, DueWork, Handle, Name, UserId, UserRef};
+use feed::{Bio, Command, Content, Draft, DueWork, Handle, Name, UserId, UserRef};
 use media::Shape;
 use node::{Node, NodeOptions, Request, Upload};
 use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
@@ -62,7 +62,8 @@ fn uploads_and_deletes_until_the_power_is_lost() {
         match random.below(8) {
             0 | 1 if !unattached.is_empty() => {
                 let media = vec![*random.pick(&unattached)];
-                let draft = Draft { media, ..Draft::of(UserRef::Id(USER)) };
+                let content = Content { media, ..Content::default() };
+                let draft = Draft::of(UserRef::Id(USER), content);
                 submit(Command::Publish(Box::new(draft))).unwrap();
             }
             2..5 if !unattached.is_empty() => {

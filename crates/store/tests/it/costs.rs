@@ -32,11 +32,12 @@ use feed::media::{
 use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Condition, Conditional, Draft, Due, DueWork, ErasurePhase, Facts, Handle,
-    Idempotency, Label, Language, Lifetime, List, ListChange, ListCommand, ListId, ListReplies,
-    ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, NotificationId, Patch,
-    PollChoices, PollId, PostId, PostText, ProfileFields, Reaction, Request, SampleBits, SampleId,
-    ScheduledId, SetName, StoryId, Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
+    Bio, Command, Condition, Conditional, Content, Draft, Due, DueWork, ErasurePhase, Facts,
+    Handle, Idempotency, Label, Language, Lifetime, List, ListChange, ListCommand, ListId,
+    ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note,
+    NotificationId, Patch, PollChoices, PollId, PostId, PostText, ProfileFields, Reaction, Request,
+    SampleBits, SampleId, ScheduledId, SetName, StoryId, Txn, UserEdit, UserId, UserRef,
+    Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -506,12 +507,13 @@ fn poll_step(world: &World, step: &Step) -> Option<Command> {
 
 fn social_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
-        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(Draft {
-            warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
-            language: Language::parse("deu").ok(),
-            visibility: Visibility::ALL[warning % 4],
-            ..Draft::new(user(*u), mentioning(*mentions))
-        })),
+        Step::Publish(u, mentions, warning) => {
+            let mut draft = Draft::new(user(*u), mentioning(*mentions));
+            draft.visibility = Visibility::ALL[warning % 4];
+            draft.content.warning = Warning::parse(&"w".repeat(*warning)).unwrap();
+            draft.content.language = Language::parse("deu").ok();
+            Command::Publish(Box::new(draft))
+        }
         Step::React(u, at, kind, on) => {
             let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
             Command::React { user: user(*u), post, reaction, on: *on }
@@ -944,7 +946,8 @@ fn poll_command(author: UserRef, text: PostText, post: Option<PostId>) -> Comman
 fn schedule_command(draft: Draft, media: Vec<MediaId>, now_ms: u64) -> Command {
     let poll = media.is_empty().then(|| longest_poll(POLL_SECS_MIN));
     let due_ms = now_ms + SCHEDULED_MS_MIN + 10;
-    let new = ScheduledPost { draft: Draft { media, poll, ..draft }, due_ms };
+    let draft = Draft { content: Content { media, ..draft.content }, poll, ..draft };
+    let new = ScheduledPost { draft, due_ms };
     Command::Schedule(ScheduleCommand::Create(Box::new(new)))
 }
 
@@ -1023,7 +1026,7 @@ fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
     pictures.world.request(Request::from(Command::post(user.clone(), mentioning(9))));
     let mut post = Draft::new(user.clone(), mentioning(80));
     post.parent = pictures.world.posts.first().copied();
-    post.warning = Warning::parse(&"\u{1F600}".repeat(500)).unwrap();
+    post.content.warning = Warning::parse(&"\u{1F600}".repeat(500)).unwrap();
     for number in 0..=SCHEDULED_MAX {
         let media = if number < 3 { (0..4).map(|_| pictures.add(None)).collect() } else { vec![] };
         let now_ms = pictures.world.now_ms;
@@ -1357,7 +1360,7 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
     for four in media[..40].chunks(4) {
         let mut post = Draft::new(user.clone(), text.clone());
         post.parent = pictures.world.posts.first().copied();
-        post.media = four.to_vec();
+        post.content.media = four.to_vec();
         pictures.world.request(Request::from(Command::Publish(Box::new(post))));
     }
     let post = pictures.world.posts[0];
@@ -1374,7 +1377,10 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
         let patch = Patch { media: Some(new.to_vec()), described, poll, ..Patch::of_text(text) };
         pictures.world.request(Request::from(Command::edit(post, patch)));
         let edited = Facts::new(&pictures.world.counting.rows).post(post).unwrap().clone();
-        assert_eq!((edited.media.len(), edited.poll.is_some()), (new.len(), new.is_empty()));
+        assert_eq!(
+            (edited.content.media.len(), edited.poll.is_some()),
+            (new.len(), new.is_empty())
+        );
     }
     pictures
         .run(MediaCommand::ClearProfile { user: user.clone(), picture: ProfilePicture::Header });

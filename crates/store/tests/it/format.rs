@@ -28,11 +28,11 @@ use feed::relation::{BLOCKS, FRIENDS, MUTES, REQUESTS};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::whole::FILTERS;
 use feed::{
-    Command, Draft, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
-    ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note, Notice, NotificationId,
-    Patch, Poll, PollChoices, PollCounts, PollId, Post, PostCounts, PostDefaults, PostId, PostText,
-    ProfileFields, Reaction, ScheduledId, StampedCommand, Story, StoryId, Tag, Txn, User, UserEdit,
-    UserId, UserRef, Viewer, Visibility, Warning, apply,
+    Command, Content, Draft, Facts, Handle, Language, List, ListChange, ListCommand, ListId,
+    ListReplies, ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note, Notice,
+    NotificationId, Patch, Poll, PollChoices, PollCounts, PollId, Post, PostCounts, PostDefaults,
+    PostId, PostText, ProfileFields, Reaction, ScheduledId, StampedCommand, Story, StoryId, Tag,
+    Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
 use feed::{Due, DueWork, write};
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
@@ -170,7 +170,7 @@ fn parent() -> Post {
 }
 
 fn plain_post(author: UserId, text: PostText) -> Post {
-    Post { text, ..Post::of(author) }
+    Post::of(author, Content::of_text(text))
 }
 
 /// Writes a post, and a reply to it.
@@ -284,8 +284,9 @@ const DIRECT: PostId = PostId(120 << 22);
 fn write_reactions(rows: &mut dyn RowsMut) {
     let plain = plain_post(UserId(1), PostText::parse("direct").unwrap());
     let (warning, language) = (Warning::parse("food").unwrap(), Language::parse("en").ok());
-    let direct = Post { mentions: vec![UserId(2)], warning, language, sensitive: true, ..plain };
-    let direct = Post { visibility: Visibility::Direct, ..direct };
+    let content = Content { warning, language, sensitive: true, ..plain.content };
+    let mentions = vec![UserId(2)];
+    let direct = Post { content, mentions, visibility: Visibility::Direct, ..plain };
     Txn::new(rows).put_post(DIRECT, &direct);
     let react =
         |post, reaction| Command::React { user: UserRef::Id(UserId(2)), post, reaction, on: true };
@@ -307,7 +308,7 @@ fn sweep() -> Due {
 fn check_reactions(rows: &impl Rows) {
     let facts = Facts::new(rows);
     let post = facts.post(DIRECT).unwrap();
-    assert_eq!((post.visibility, post.warning.as_str()), (Visibility::Direct, "food"));
+    assert_eq!((post.visibility, post.content.warning.as_str()), (Visibility::Direct, "food"));
     let [author, friend, other] =
         [1, 2, 3].map(|user| Viewer::new(facts, Some(UserId(user))).visible(&post));
     assert_eq!((author, friend, other), (true, true, false));
@@ -455,7 +456,8 @@ const MARK: ConversationMark = ConversationMark { first: DIRECT, read: ANSWER, i
 fn check_versions(rows: &impl Rows) {
     let facts = Facts::new(rows);
     let versions = facts.post_versions(ASKED);
-    let versions: Vec<_> = versions.iter().map(|one| (one.since, one.text.as_str())).collect();
+    let versions: Vec<_> =
+        versions.iter().map(|one| (one.since, one.content.text.as_str())).collect();
     assert_eq!(versions, [(Stamp(ASKED.0), "well?")]);
     assert_eq!(facts.post(ASKED).unwrap().edited, Some(Stamp(200 << 22)));
     assert_eq!(facts.post(ANSWER).unwrap().conversation, Some(DIRECT));

@@ -617,11 +617,9 @@ fn a_group_of_the_longest_commands_fits_a_message_of_the_log() {
     let longest = format!("\u{e9}{}", "\u{301}".repeat(7));
     let longest = longest.repeat(limits::POST_BYTES_MAX / 16);
     let author = UserRef::Id(UserId(0));
-    let new = Draft {
-        warning: Warning::parse(&longest).unwrap(),
-        ..Draft::new(author.clone(), PostText::parse(&longest).unwrap())
-    };
-    assert_eq!(new.text.as_str().len(), limits::POST_BYTES_MAX);
+    let mut new = Draft::new(author.clone(), PostText::parse(&longest).unwrap());
+    new.content.warning = Warning::parse(&longest).unwrap();
+    assert_eq!(new.content.text.as_str().len(), limits::POST_BYTES_MAX);
     let handle = "h".repeat(limits::HANDLE_CHARS_MAX);
     let others = vec![UserRef::Handle(Handle::parse(&handle).unwrap()); limits::FOLLOW_MANY_MAX];
     let keyword = format!("a{}", "\u{301}".repeat(limits::FILTER_TEXT_BYTES_MAX / 2 - 1));

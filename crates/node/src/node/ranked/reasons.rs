@@ -99,7 +99,8 @@ impl<'a> PageReader<'a> {
         if item.sources.contains(Source::Groups) {
             reasons.push(Reason::Group);
         }
-        let language = post.language.as_ref().filter(|language| language_number(language) != 0);
+        let language =
+            post.content.language.as_ref().filter(|language| language_number(language) != 0);
         let language = language.filter(|_| item.sources.contains(Source::PopularInLanguage));
         reasons
             .extend(language.map(|language| Reason::PopularInLanguage(language.as_str().into())));
@@ -158,8 +159,8 @@ impl Node {
     pub(super) fn may_be_suggested(&self, post: &Post) -> bool {
         let is_plain = post.visibility == Visibility::Public
             && post.boost.is_none()
-            && !post.sensitive
-            && post.warning.as_str().is_empty();
+            && !post.content.sensitive
+            && post.content.warning.as_str().is_empty();
         is_plain && self.names(post.author).is_some_and(|author| !author.is_undiscoverable())
     }
 }

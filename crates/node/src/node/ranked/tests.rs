@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use feed::Reaction::{Boost, Favourite};
-use feed::{Command, Done, Draft, Handle, Name, PostText, Reaction, Tag, UserRef};
+use feed::{Command, Content, Done, Draft, Handle, Name, PostText, Reaction, Tag, UserRef};
 use proptest::prelude::*;
 use rank::Feeds;
 
@@ -95,7 +95,8 @@ impl World {
             }
             Step::Post(a, visibility, sensitive) if self.posts.len() < POSTS => {
                 let text = PostText::parse("a post about #gardens").unwrap();
-                let draft = Draft { visibility, sensitive, ..Draft::new(user(a), text) };
+                let content = Content { sensitive, ..Content::of_text(text) };
+                let draft = Draft { visibility, ..Draft::of(user(a), content) };
                 if let Some(Done::Posted(post)) = self.submit(Command::Publish(draft.into())).await
                 {
                     self.posts.push((post, UserId(a)));
@@ -144,7 +145,7 @@ impl World {
             let likers: Vec<_> = (0..USERS).map(UserId).filter(liked).collect();
             let likers = if is_public { likers } else { Vec::new() };
             let is_liked =
-                !likers.is_empty() && !reacts(viewer, id) && (follows || !post.sensitive);
+                !likers.is_empty() && !reacts(viewer, id) && (follows || !post.content.sensitive);
             if is_at_home || is_liked {
                 expected.insert((id, follows, likers));
             }

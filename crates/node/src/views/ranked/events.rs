@@ -254,8 +254,8 @@ fn subjects(post: &Post) -> Subjects {
     for (number, tag) in tags.iter_mut().zip(&post.tags()) {
         *number = tag_number(tag);
     }
-    let language = post.language.as_ref().map_or(0, language_number);
-    let is_plain = !post.sensitive && post.warning.as_str().is_empty();
+    let language = post.content.language.as_ref().map_or(0, language_number);
+    let is_plain = !post.content.sensitive && post.content.warning.as_str().is_empty();
     Subjects { tags, language, is_plain }
 }
 

@@ -1,8 +1,8 @@
 //! Tests that a post is appended as it was rendered, from memory, from the facts, or from a scan after a start.
 
 use feed::{
-    Bio, Command, Draft, Handle, Language, Name, PostText, Reaction, StampedCommand, Txn, UserRef,
-    Warning, apply,
+    Bio, Command, Content, Draft, Handle, Language, Name, PostText, Reaction, StampedCommand, Txn,
+    UserRef, Warning, apply,
 };
 use rows::Stamp;
 use testkit::MemoryRows;
@@ -49,10 +49,13 @@ impl World {
             r#"","edited_at":null,"in_reply_to_id":null,"reply_to":null,"mentions":[]"#,
         ));
         world.publish(post("hello @bob"));
-        let language = Some(Language::parse("de").unwrap());
-        world.publish(Draft { language, ..post("in a language") });
-        let warning = Warning::parse("careful").unwrap();
-        world.publish(Draft { warning, sensitive: true, ..post("with a warning") });
+        let mut in_language = post("in a language");
+        in_language.content.language = Language::parse("de").ok();
+        world.publish(in_language);
+        let mut with_warning = post("with a warning");
+        with_warning.content.warning = Warning::parse("careful").unwrap();
+        with_warning.content.sensitive = true;
+        world.publish(with_warning);
         let parent = Some(world.posts[0]);
         world.publish(Draft { parent, author: UserRef::Id(UserId(1)), ..post("a reply") });
         let (user, post) = (UserRef::Id(UserId(1)), world.posts[0]);
@@ -116,8 +119,9 @@ fn what_most_posts_have_in_common_takes_no_memory() {
         (rendered.bytes() - before) as usize - length
     };
     let text = PostText::parse("as usual").unwrap();
-    let usual = bytes(Draft::new(ADA, text.clone()));
-    let sensitive = bytes(Draft { sensitive: true, ..Draft::new(ADA, text) });
+    let usual = Content::of_text(text);
+    let sensitive = Content { sensitive: true, ..usual.clone() };
+    let [usual, sensitive] = [usual, sensitive].map(|content| bytes(Draft::of(ADA, content)));
     assert_eq!(usual + render::USUAL.len(), sensitive);
 }
 
