@@ -87,7 +87,7 @@ export async function render({ main, signal, at }) {
   /** Loads the score and the features of a post. */
   async function explained({ id }) {
     const { items: [found] } = await ask("POST", `${user(me.id)}/rank`, { json: { feed: "for-you", posts: [id] }, signal });
-    if (!found) throw new Error("The feed no longer has this post.");
+    if (!found) throw new Error("There are no numbers for this post.");
     return found;
   }
 

@@ -5,15 +5,16 @@ use rank::Feed;
 
 use super::{Node, RankedPage, RankedPlace};
 
-/// Time after which a request for newer posts makes a new ranking, in milliseconds. Clients that ask until nothing is
-/// newer come to an end, and clients that ask often displace no ranking that is being read.
+/// Time since the last page of a ranking after which a request for newer posts makes a new ranking, in milliseconds.
+/// Clients that ask until nothing is newer come to an end, and clients that ask often displace no ranking that is being
+/// read.
 const RENEWED_AFTER_MS: u64 = 60_000;
 
 impl Node {
     /// Reads a page of a ranked feed in the order of the ranking. May block.
     ///
     /// Without bounds, or above a post, the page is the first one of a new ranking; above a post, it is empty if the
-    /// user has a ranking that was made less than a minute ago. Below a post, the page continues the ranking after this
+    /// user has a ranking of which a page was read less than a minute ago. Below a post, the page continues the ranking after this
     /// post; it is empty if no kept ranking has the post.
     #[must_use]
     pub fn ranked_by_ids(

@@ -61,29 +61,26 @@ impl Node {
     #[must_use]
     pub fn popular_tags(&self, max: usize) -> Vec<Tag> {
         self.catch_up_ranked();
-        let everybody = self.viewer(None);
+        let everybody = Viewer::anyone(self.facts());
         let since = PostId(Stamp::first_of(self.now_ms().saturating_sub(TAGGED_MS)).0);
         let found = self.views().ranked.popular_tags(since, 2 * max).into_iter();
         found
-            .filter_map(|(number, posts)| shared_tag(&everybody, number, &posts))
+            .filter_map(|(number, posts)| self.shared_tag(&everybody, number, &posts))
             .take(max)
             .collect()
     }
-}
 
-/// The hashtag with this number that two authors of the posts use. Of the hashtags with a number, only one may be
-/// popular.
-fn shared_tag(viewer: &Viewer<'_, Store>, number: u32, posts: &[PostId]) -> Option<Tag> {
-    let mut users = HashMap::<Tag, UserId>::new();
-    for post in posts {
-        let Some(post) = viewer.facts().post(*post).filter(|post| viewer.wanted(post)) else {
-            continue;
-        };
-        for tag in post.tags().into_iter().filter(|tag| tag_number(tag) == number) {
-            if *users.entry(tag.clone()).or_insert(post.author) != post.author {
-                return Some(tag);
+    /// Returns a hashtag with this number that two authors of the posts use. Several hashtags may have a number.
+    fn shared_tag(&self, viewer: &Viewer<'_, Store>, number: u32, posts: &[PostId]) -> Option<Tag> {
+        let mut users = HashMap::<Tag, UserId>::new();
+        let posts = posts.iter().filter_map(|post| viewer.facts().post(*post));
+        for post in posts.filter(|post| viewer.wanted(post) && self.may_be_suggested(post)) {
+            for tag in post.tags().into_iter().filter(|tag| tag_number(tag) == number) {
+                if *users.entry(tag.clone()).or_insert(post.author) != post.author {
+                    return Some(tag);
+                }
             }
         }
+        None
     }
-    None
 }

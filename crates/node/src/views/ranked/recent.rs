@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use feed::{PostId, Tag, UserId};
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of hashtags of a post that count.
@@ -74,15 +74,22 @@ fn half_lives(post: PostId) -> f64 {
     (post.unix_ms() as f64 - ORIGIN_MS) / HALF_LIFE_MS
 }
 
-/// Maximum size of a recent post in bytes, with its entry of the hash table, which may be half full.
-pub(super) const POST_BYTES_MAX: usize = size_of::<Recent>() + 2 * (size_of::<(PostId, u32)>() + 1);
+/// Maximum number of entries of the hash table for each post: room for twice as many posts as there are, so that the
+/// table never grows, in a power of two of entries, of which seven eighths are used.
+const ENTRIES_MAX: usize = 5;
+/// Maximum size of a recent post in bytes, with its entries of the hash table.
+pub(super) const POST_BYTES_MAX: usize = size_of::<Recent>() + ENTRIES_MAX * (size_of::<u32>() + 1);
 const _: () = assert!(POST_BYTES_MAX < 100);
+
+fn hash(post: PostId) -> u64 {
+    xxh3_64(&post.0.to_le_bytes())
+}
 
 /// Ring of recent posts, ordered by id.
 pub(super) struct Recents {
     ring: VecDeque<Recent>,
-    /// Number of each post: how many posts had been added before, modulo 2^32.
-    numbers: HashMap<PostId, u32>,
+    /// Number of each post: how many posts had been added before, modulo 2^32. Found by the id of the post.
+    numbers: HashTable<u32>,
     /// Number of the oldest post.
     first: u32,
     max: usize,
@@ -90,7 +97,7 @@ pub(super) struct Recents {
 
 impl Recents {
     pub(super) fn new(max: usize) -> Self {
-        Self { ring: VecDeque::new(), numbers: HashMap::new(), first: 0, max }
+        Self { ring: VecDeque::new(), numbers: HashTable::new(), first: 0, max }
     }
 
     /// Appends a post; returns false if it is not newer than all others.
@@ -101,17 +108,26 @@ impl Recents {
         if self.ring.capacity() == 0 {
             // Never grows, so it never has twice the size. The system provides memory when it is used.
             self.ring.reserve_exact(self.max);
-            self.numbers.reserve(self.max);
+            self.numbers.reserve(2 * self.max, |_| unreachable!("it is empty"));
         }
-        if self.ring.len() >= self.max
-            && let Some(oldest) = self.ring.pop_front()
-        {
-            self.numbers.remove(&oldest.id);
-            self.first = self.first.wrapping_add(1);
+        if self.ring.len() >= self.max {
+            self.drop_oldest();
         }
-        self.numbers.insert(post.id, self.first.wrapping_add(self.ring.len() as u32));
+        let number = self.first.wrapping_add(self.ring.len() as u32);
         self.ring.push_back(post);
+        let Self { ring, numbers, first, .. } = self;
+        let id = |number: u32| {
+            ring.get(number.wrapping_sub(*first) as usize).map_or(PostId(0), |found| found.id)
+        };
+        numbers.insert_unique(hash(id(number)), number, |number| hash(id(*number)));
         true
+    }
+
+    /// Size of the allocations, for tests.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        // The table has control bytes for 16 more entries.
+        self.ring.capacity() * size_of::<Recent>() + self.numbers.allocation_size() - 64
     }
 
     /// Oldest post of the ring, which may be removed.
@@ -124,8 +140,19 @@ impl Recents {
         self.ring.back().map_or(PostId(0), |found| found.id)
     }
 
+    fn drop_oldest(&mut self) {
+        let Some(oldest) = self.ring.pop_front() else { return };
+        let number = self.first;
+        if let Ok(found) = self.numbers.find_entry(hash(oldest.id), |it| *it == number) {
+            found.remove();
+        }
+        self.first = self.first.wrapping_add(1);
+    }
+
     fn place(&self, post: PostId) -> Option<usize> {
-        self.numbers.get(&post).map(|number| number.wrapping_sub(self.first) as usize)
+        let place = |number: &u32| number.wrapping_sub(self.first) as usize;
+        let is_of = |number: &u32| self.ring.get(place(number)).is_some_and(|it| it.id == post);
+        self.numbers.find(hash(post), is_of).map(place)
     }
 
     pub(super) fn get(&self, post: PostId) -> Option<&Recent> {

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use feed::{PostId, UserId};
 use hashbrown::HashMap;
@@ -43,6 +43,8 @@ pub(crate) struct Snapshot {
     made_ms: u64,
     /// Number of items on the pages that were read.
     read: AtomicUsize,
+    /// Time of the last request for a page.
+    asked_ms: AtomicU64,
     posts: Box<[PostId]>,
     /// Sources of each post, and whether it was chosen for exploration.
     origins: Box<[(Sources, bool)]>,
@@ -73,6 +75,7 @@ impl Snapshot {
             number: 0,
             made_ms: now_ms,
             read: AtomicUsize::new(0),
+            asked_ms: AtomicU64::new(now_ms),
             posts: items.iter().map(|item| item.post).collect(),
             origins: items.iter().map(|item| (item.sources, item.explores)).collect(),
             liked: liked.into(),
@@ -202,8 +205,7 @@ impl Snapshots {
         shown
     }
 
-    /// Place after a post in a kept ranking of a user's feed: the number of the ranking, and that of the posts before
-    /// the place. Of two rankings with the post, it is the one in which the user has read a page with the post, or the
+    /// Returns the number of a kept ranking of a user's feed that has the post, and the index of the next post. Of two rankings with the post, it is the one in which the user has read a page with the post, or the
     /// newer one.
     pub(crate) fn place_after(
         &self,
@@ -223,11 +225,11 @@ impl Snapshots {
         places.max().map(|(_, number, place)| (number, place))
     }
 
-    /// Whether a user has a kept ranking of a feed that was made after `since_ms`.
+    /// Whether a user has a kept ranking of a feed of which a page was requested after `since_ms`.
     pub(crate) fn has_since(&self, user: UserId, feed: &str, since_ms: u64) -> bool {
         let kept = self.kept.lock();
         let mut all = kept.users.get(&user).into_iter().flat_map(OfUser::all);
-        all.any(|it| *it.feed == *feed && it.made_ms > since_ms)
+        all.any(|it| *it.feed == *feed && it.asked_ms.load(Ordering::Relaxed) > since_ms)
     }
 
     /// Whether a ranking of a user is kept, for tests.
@@ -248,6 +250,7 @@ impl Snapshots {
         let of = kept.users.get_mut(&user)?;
         let found = of.all().find(|it| it.number == number).map(Arc::clone)?;
         let found = Some(found).filter(|it| *it.feed == *feed && !it.is_expired(now_ms))?;
+        found.asked_ms.fetch_max(now_ms, Ordering::Relaxed);
         of.waits_again = true;
         Some(found)
     }

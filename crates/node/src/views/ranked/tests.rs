@@ -3,7 +3,7 @@
 use rank::Sources;
 
 use super::recent::Recent;
-use super::recent::TAGS_MAX;
+use super::recent::{POST_BYTES_MAX, TAGS_MAX};
 use super::*;
 
 const HOUR_STAMPS: u64 = 3_600_000 << STAMP_SHIFT;
@@ -269,6 +269,19 @@ fn the_ring_has_the_newest_posts() {
     assert!(!has(&posts, 3) && has(&posts, 4));
 }
 
+#[test]
+fn the_table_of_recent_posts_stays_within_its_size_while_posts_are_replaced() {
+    for max in [100, 448, 1_000] {
+        let mut posts = Recents::new(max);
+        for hour in 0..20_000 {
+            assert!(posts.push(post(hour, 1, 0, 0)));
+        }
+        assert!(posts.bytes() <= max * POST_BYTES_MAX, "{max}: {} bytes", posts.bytes());
+        let found = (0..20_000).filter(|hour| posts.get(post(*hour, 1, 0, 0).id).is_some());
+        assert!(found.eq(20_000 - max as u64..20_000), "{max}");
+    }
+}
+
 fn item(post: u64) -> Item {
     let (post, sources) = (PostId(post), Sources::default());
     Item { post, sources, explores: false, likers: None, booster: None }
@@ -424,10 +437,11 @@ fn hashtags_of_several_authors_trend_by_the_reactions_of_their_posts_together() 
         found.map(|(tag, posts)| (tag, posts.len())).collect::<Vec<_>>()
     };
     // One author, or one besides old posts, is no trend. Six hours halve the reactions.
-    assert_eq!(found(&topics, 9), [(1, 8), (3, 2), (2, 2)]);
-    assert_eq!(found(&topics, 1), [(1, 8)]);
+    // Posts without reactions come last, however many there are.
+    assert_eq!(found(&topics, 9), [(3, 2), (2, 2), (1, 8)]);
+    assert_eq!(found(&topics, 1), [(3, 2)]);
     topics.remove_author(UserId(20));
-    assert_eq!(found(&topics, 9), [(1, 8), (2, 2)]);
+    assert_eq!(found(&topics, 9), [(2, 2), (1, 8)]);
 }
 
 #[test]

@@ -208,9 +208,12 @@ impl Topics {
             let posts = || list.posts.iter().filter(|found| found.post >= since);
             let first = posts().next()?;
             posts().find(|found| found.author != first.author)?;
-            // The heat of a post with as many reactions as all together.
-            let sum: f32 = posts().map(|found| (found.heat - first.heat).exp2()).sum();
-            Some((first.heat + sum.log2(), first.post))
+            // The heat of a post with as many reactions as all together. A post without reactions adds nothing.
+            let reactions = |found: &Popular| {
+                (found.heat - first.heat).exp2() - (cold(found.post) - first.heat).exp2()
+            };
+            let sum: f32 = posts().map(reactions).sum();
+            Some((first.heat + sum.max(0.0).log2(), first.post))
         };
         let lists = self.tags.lists.iter();
         let mut found: Vec<_> = lists.filter_map(|list| Some((heat(list)?, list))).collect();
