@@ -293,6 +293,17 @@ fn snapshot(user: u32, made_ms: u64) -> Snapshot {
 }
 
 #[test]
+fn a_ranking_is_in_use_from_its_last_page_on() {
+    let snapshots = Snapshots::new(10_000);
+    let number = snapshots.keep(snapshot(1, 1_000)).number;
+    let has_since = |ms| snapshots.has_since(UserId(1), "x", ms);
+    assert!(has_since(999) && !has_since(1_000));
+    assert!(snapshots.get(UserId(1), "x", number, 5_000).is_some());
+    assert!(has_since(4_999) && !has_since(5_000));
+    assert!(!snapshots.has_since(UserId(1), "y", 0) && !snapshots.has_since(UserId(2), "x", 0));
+}
+
+#[test]
 fn a_user_keeps_two_rankings_and_the_budget_holds() {
     let snapshots = Snapshots::new(3_000);
     let kept = |user, number| snapshots.get(UserId(user), "x", number, 4).is_some();
