@@ -208,17 +208,19 @@ impl Topics {
             let posts = || list.posts.iter().filter(|found| found.post >= since);
             let first = posts().next()?;
             posts().find(|found| found.author != first.author)?;
-            // The heat of a post with as many reactions as all together. A post without reactions adds nothing.
-            let reactions = |found: &Popular| {
-                (found.heat - first.heat).exp2() - (cold(found.post) - first.heat).exp2()
-            };
-            let sum: f32 = posts().map(reactions).sum();
-            Some((first.heat + sum.max(0.0).log2(), first.post))
+            // The heat of a post with as many reactions as all together. A post without reactions adds nothing; their
+            // number decides among hashtags without any.
+            let of = |heat: f32| (heat - first.heat).exp2();
+            let reactions: f32 = posts().map(|it| of(it.heat) - of(cold(it.post))).sum();
+            let all: f32 = posts().map(|it| of(it.heat)).sum();
+            let heat = |sum: f32| first.heat + sum.max(0.0).log2();
+            Some(([heat(reactions), heat(all)], first.post))
         };
         let lists = self.tags.lists.iter();
         let mut found: Vec<_> = lists.filter_map(|list| Some((heat(list)?, list))).collect();
-        found
-            .sort_unstable_by(|((a, of_a), _), ((b, of_b), _)| b.total_cmp(a).then(of_b.cmp(of_a)));
+        found.sort_unstable_by(|(([a, all_a], of_a), _), (([b, all_b], of_b), _)| {
+            b.total_cmp(a).then(all_b.total_cmp(all_a)).then(of_b.cmp(of_a))
+        });
         found.truncate(max);
         let posts = |list: &List| {
             let posts = list.posts.iter().map(|found| found.post);
