@@ -41,11 +41,11 @@ impl Feed {
         Ok(Done::Followed)
     }
 
-    /// Applies a follow with options. A run has too few users to reach the limit of options.
+    /// Applies a follow with options. A user has at most 500 follows with options, 100 of them with notifications.
     pub(super) fn follow_with(&mut self, stamp: u64, new: &FollowWith) -> Outcome {
-        let done = self.follow(stamp, &new.user, &new.other)?;
         let pair = self.two(&new.user, &new.other, Refusal::SelfFollow)?;
-        let mut options = self.follow_options.remove(&pair).unwrap_or_default();
+        let before = self.follow_options.get(&pair).copied().unwrap_or_default();
+        let mut options = before;
         if let Some(boosts) = new.boosts {
             options.hides_boosts = !boosts;
         }
@@ -54,9 +54,18 @@ impl Feed {
             Some(false) => options.notified_since = None,
             None => {}
         }
+        let mut all = self.follow_options.clone();
+        all.remove(&pair);
         if options != ModelOptions::default() {
-            self.follow_options.insert(pair, options);
+            all.insert(pair, options);
         }
+        let of_user = || all.iter().filter(|((user, _), _)| *user == pair.0);
+        let notifying = of_user().filter(|(_, options)| options.notified_since.is_some());
+        if options != before && (of_user().count() > 500 || notifying.count() > 100) {
+            return Err(Refusal::TooManyFollowOptions);
+        }
+        let done = self.follow(stamp, &new.user, &new.other)?;
+        self.follow_options = all;
         Ok(done)
     }
 
