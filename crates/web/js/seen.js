@@ -42,10 +42,14 @@ export function seenReporter(me, signal) {
   }
 
   function report() {
-    for (const [node, start] of [...since]) {
+    for (const node of [...items.keys()]) {
+      const start = since.get(node);
       left(node);
-      // The time of an article that stays on the screen continues.
-      if (items.has(node)) since.set(node, start);
+      // The time of an article that stays on the screen continues. One that was removed is forgotten.
+      if (!node.isConnected) {
+        items.delete(node);
+        watch.unobserve(node);
+      } else if (start !== undefined && items.has(node)) since.set(node, start);
     }
     while (posts.length) {
       // Requests outlive the page.
@@ -54,9 +58,13 @@ export function seenReporter(me, signal) {
     }
   }
 
-  const timer = setInterval(report, EVERY_MS);
-  const leave = () => { if (document.visibilityState === "hidden") report(); };
-  document.addEventListener("visibilitychange", leave, { signal });
+  const isHidden = () => document.visibilityState === "hidden";
+  const timer = setInterval(() => { if (!isHidden()) report(); }, EVERY_MS);
+  document.addEventListener("visibilitychange", () => {
+    if (isHidden()) report();
+    // The time in which the page was hidden does not count.
+    else for (const node of since.keys()) since.set(node, Date.now());
+  }, { signal });
   signal.addEventListener("abort", () => {
     report();
     clearInterval(timer);

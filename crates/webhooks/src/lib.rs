@@ -297,7 +297,8 @@ impl<S: Source> Webhooks<S> {
     /// the webhooks that were read last stay. Must not be abandoned: webhooks could stay stopped.
     ///
     /// # Errors
-    /// [`LoadError`]. It is shown in [`Webhooks::load_error`] and in the metrics until the next success.
+    /// [`LoadError`]. [`LoadError::Read`] is shown in [`Webhooks::load_error`] and in the metrics until the next
+    /// success; after [`LoadError::Store`] the webhooks run, and the one that could not be stored tries again.
     pub async fn load<E: Display>(
         &self,
         read: impl Future<Output = Result<Vec<Webhook>, E>>,
@@ -310,7 +311,8 @@ impl<S: Source> Webhooks<S> {
             Ok(webhooks) => self.replace(webhooks).await.map_err(LoadError::Store),
             Err(error) => Err(LoadError::Read(error)),
         };
-        self.state.lock().load_error = loaded.as_ref().err().map(ToString::to_string);
+        let unread = loaded.as_ref().err().filter(|error| matches!(error, LoadError::Read(_)));
+        self.state.lock().load_error = unread.map(ToString::to_string);
         loaded
     }
 
