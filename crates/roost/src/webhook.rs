@@ -69,8 +69,8 @@ impl ServerWebhooks {
     /// Reads the stored webhooks, and sends them from now on.
     ///
     /// # Errors
-    /// If the file cannot be read or is wrong, or there is no change feed; then nothing changes. Or if a position cannot
-    /// be stored.
+    /// The file cannot be read or is wrong, or there is no change feed, and nothing changes; or a position cannot be
+    /// stored.
     pub(crate) async fn load(self: &Arc<Self>) -> anyhow::Result<()> {
         let this = Arc::clone(self);
         // A task of its own, because a load must not be abandoned with the request for it.

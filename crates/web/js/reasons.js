@@ -1,4 +1,4 @@
-// Reasons why a post is in a ranked feed: one in a line above the post, all of them behind a button, which also loads
+// Reasons why a post is in a ranked feed: one in a line above the post, all of them after a click on a button, which also loads
 // the score and the features.
 
 import { h, setChildren } from "./dom.js";

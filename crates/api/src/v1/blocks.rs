@@ -164,7 +164,7 @@ pub(crate) async fn mutes(
             let (mute, user) = (facts.mute(user, id)?, UserSummary::read(node, id)?);
             Some(Muted { user, mentions: mute.mentions, expires_at: mute.ends_ms.map(rfc3339) })
         };
-        Ok::<_, Refusal>(shown_users(&page, ids, |_| true, muted))
+        Ok::<_, Refusal>(shown_users(&page, ids, muted))
     });
     Ok(page_of_users(&asked, &found.await??))
 }

@@ -89,20 +89,18 @@ impl UserSummary {
         page: &Page,
         ids: impl FnMut(Span) -> Vec<UserId>,
     ) -> PageOf<(UserId, Self)> {
-        shown_users(page, ids, |id| viewer.visible_user(id), |id| Self::read(node, id))
+        shown_users(page, ids, |id| viewer.visible_user(id).then(|| Self::read(node, id))?)
     }
 }
 
-/// Reads a page of the users whom `is_shown` accepts; `ids` reads the list.
+/// Reads a page of the users for whom `view` returns something; `ids` reads the list.
 pub(crate) fn shown_users<T>(
     page: &Page,
     mut ids: impl FnMut(Span) -> Vec<UserId>,
-    is_shown: impl Fn(UserId) -> bool,
     view: impl Fn(UserId) -> Option<T>,
 ) -> PageOf<(UserId, T)> {
     let read = |span| Batch::of(ids(span), span);
-    let shown = |id| is_shown(id).then(|| view(id)).flatten().map(|view| (id, view));
-    scan(page, read, |id| shown(id).into())
+    scan(page, read, |id| view(id).map(|view| (id, view)).into())
 }
 
 pub(crate) async fn follow(

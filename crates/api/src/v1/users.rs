@@ -345,7 +345,9 @@ pub(crate) async fn list(
         let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
         let ids = |span: Span| ids(&span, facts.totals().users);
         let shows = |id| facts.exists(id) && (named.is_none() || is_shown(&viewer, id));
-        Ok::<_, Refusal>(shown_users(&page, ids, shows, |id| Profile::read(facts, id)))
+        Ok::<_, Refusal>(shown_users(&page, ids, |id| {
+            shows(id).then(|| Profile::read(facts, id))?
+        }))
     });
     Ok(page_of_users(&asked, &found.await??))
 }

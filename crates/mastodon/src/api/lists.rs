@@ -40,7 +40,8 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/timelines/list/{list_id}", read_lists, timeline);
 }
 
-/// List of each user whose timeline is the ranked feed [`FOR_YOU_FEED`]. It has no members and cannot be changed.
+/// Id of the list "For You", which every user has. Its timeline is the ranked feed [`FOR_YOU_FEED`]; it has no members
+/// and cannot be changed.
 pub(crate) const FOR_YOU: ListId = ListId(1);
 const _: () = assert!(FOR_YOU.0 < Stamp::MIN.0, "the id of no stored list");
 const FOR_YOU_FEED: &str = "for-you";

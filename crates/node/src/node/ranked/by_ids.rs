@@ -13,9 +13,9 @@ const RENEWED_AFTER_MS: u64 = 60_000;
 impl Node {
     /// Reads a page of a ranked feed in the order of the ranking. May block.
     ///
-    /// Without bounds, or above a post, the page is the first one of a new ranking; above a post, it is empty if the
-    /// user has a ranking of which a page was read less than a minute ago. Below a post, the page continues the ranking after this
-    /// post; it is empty if no kept ranking has the post.
+    /// The page is the first one of a new ranking if it has no bounds or is above a post; above a post, it is empty if
+    /// a page of a kept ranking was read less than a minute ago. Below a post, the page continues the ranking after
+    /// this post; it is empty if no kept ranking has the post.
     #[must_use]
     pub fn ranked_by_ids(
         &self,
